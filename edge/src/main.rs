@@ -1,0 +1,2 @@
+//! What an edge does.
+fn main() {}

@@ -1,0 +1,13 @@
+//! Request and response bodies of the admin API, one file per noun.
+
+pub mod changeset;
+pub mod count;
+pub mod edge;
+pub mod environment;
+pub mod event;
+pub mod flag;
+pub mod project;
+pub mod sdk_key;
+pub mod segment;
+pub mod session;
+pub mod setup;

@@ -1,0 +1,45 @@
+//! Projects.
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::key::ProjectKey;
+use crate::wire::api::environment::{CreateEnvironment, EnvironmentSummary};
+
+/// Makes a project.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct CreateProject {
+    /// Names it in addresses and answers; cannot change.
+    pub key: ProjectKey,
+    /// For people; 1 to 100 characters.
+    pub name: String,
+    /// In promotion order; 1 to 50.
+    pub environments: Vec<CreateEnvironment>,
+}
+
+/// A project with its environments.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ProjectDetail {
+    /// Names it in addresses and answers.
+    pub key: ProjectKey,
+    /// For people.
+    pub name: String,
+    /// In promotion order.
+    pub environments: Vec<EnvironmentSummary>,
+    /// Flags that are not archived.
+    pub flags: u64,
+    /// Whether the person asking may change flags.
+    pub can_edit: bool,
+    /// Whether the person asking may manage environments and SDK keys.
+    pub can_manage: bool,
+}
+
+/// The projects that the person asking may see; at most 1,000.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ProjectList {
+    /// By name.
+    pub items: Vec<ProjectDetail>,
+}

@@ -1,0 +1,70 @@
+//! Segments.
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::changeset::Note;
+use crate::model::key::FlagKey;
+use crate::model::rule::Condition;
+use crate::model::segment::SegmentDefinition;
+use crate::model::timestamp::Timestamp;
+
+/// Makes a segment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct CreateSegment {
+    /// Who is in it.
+    pub definition: SegmentDefinition,
+    /// For people; 1 to 100 characters.
+    pub name: String,
+    /// Why; may be empty.
+    #[serde(default)]
+    pub note: Note,
+}
+
+/// Replaces who is in a segment. `If-Match` carries its version.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct UpdateSegment {
+    /// For people; 1 to 100 characters.
+    pub name: String,
+    /// Never in it; at most 10,000.
+    #[serde(default)]
+    pub excluded: Vec<String>,
+    /// In it unless excluded; at most 10,000.
+    #[serde(default)]
+    pub included: Vec<String>,
+    /// Who else is in it.
+    #[serde(default)]
+    pub conditions: Condition,
+    /// Why; may be empty.
+    #[serde(default)]
+    pub note: Note,
+}
+
+/// A segment with who is in it and who uses it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct SegmentDetail {
+    /// Who is in it.
+    pub definition: SegmentDefinition,
+    /// For people.
+    pub name: String,
+    /// For `If-Match`.
+    pub version: u64,
+    /// Last change.
+    pub changed_at: Timestamp,
+    /// Who made it.
+    pub changed_by: String,
+    /// Flags with a rule that names it, in any environment.
+    pub used_by: Vec<FlagKey>,
+}
+
+/// The segments of a project; at most 1,000.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct SegmentList {
+    /// By key.
+    pub items: Vec<SegmentDetail>,
+}
