@@ -1,0 +1,132 @@
+//! A changeset in the making: documents are written, what edges must hold is still to be rendered.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+use serde_json::Value;
+use shared::model::changeset::Note;
+use shared::model::flag::NAME_CHARS_MAX;
+use shared::model::id::{EnvironmentId, FlagId, ProjectId, SegmentId};
+use shared::model::problem::FieldProblem;
+use shared::wire::state::StateKey;
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use crate::app::changeset::{At, Change};
+use crate::auth::permission::Actor;
+use crate::error::AppError;
+use crate::state::AppState;
+use crate::store::changeset::Entry;
+use crate::store::environment::Environment;
+
+/// See the module.
+pub(super) struct Draft {
+    pub(super) project: ProjectId,
+    pub(super) project_key: String,
+    /// In promotion order, with those that the changeset itself adds.
+    pub(super) environments: Vec<Environment>,
+    pub(super) author: Actor,
+    pub(super) note: Note,
+    pub(super) at: At,
+    /// One per touched thing, in order.
+    pub(super) entries: Vec<Entry>,
+    /// Flags whose values must be rendered anew.
+    pub(super) flags: BTreeSet<FlagId>,
+    /// Segments whose values, or whose being needed at all, may have changed.
+    pub(super) segments: BTreeSet<SegmentId>,
+    /// Values that are rendered already: SDK keys.
+    pub(super) bodies: Vec<(StateKey, String)>,
+    /// Environments that must be rewritten although no value in them changes: new ones.
+    pub(super) touched: BTreeSet<EnvironmentId>,
+}
+
+impl Draft {
+    pub(super) fn new(
+        project: ProjectId,
+        project_key: String,
+        environments: Vec<Environment>,
+        author: Actor,
+        note: Note,
+        at: At,
+    ) -> Self {
+        Self {
+            project,
+            project_key,
+            environments,
+            author,
+            note,
+            at,
+            entries: Vec::new(),
+            flags: BTreeSet::new(),
+            segments: BTreeSet::new(),
+            bodies: Vec::new(),
+            touched: BTreeSet::new(),
+        }
+    }
+
+    pub(super) async fn write(
+        &mut self,
+        state: &AppState,
+        db: &mut PgConnection,
+        change: Change,
+    ) -> Result<(), AppError> {
+        match change {
+            Change::CreateFlag(new) => self.create_flag(db, new).await,
+            Change::UpdateFlag { flag, expected, update } => self.update_flag(db, &flag, expected, update).await,
+            Change::SaveConfig { flag, environment, expected, config } => {
+                self.save_config(db, &flag, &environment, expected, config).await
+            }
+            Change::CreateSegment { definition, name } => self.create_segment(state, db, definition, name).await,
+            Change::UpdateSegment { expected, definition, name } => {
+                self.update_segment(db, expected, definition, name).await
+            }
+            Change::DeleteSegment { segment } => self.delete_segment(db, &segment).await,
+            Change::CreateEnvironment(new) => self.create_environment(state, db, new).await,
+            Change::CreateSdkKey(key) => self.create_sdk_key(db, key).await,
+            Change::RevokeSdkKey { key } => self.revoke_sdk_key(db, key).await,
+        }
+    }
+
+    pub(super) fn environment(&self, key: &str) -> Result<&Environment, AppError> {
+        let found = self.environments.iter().find(|environment| environment.key == key);
+        found.ok_or_else(|| AppError::not_found("environment", key))
+    }
+
+    /// Notes a touched thing for history.
+    pub(super) fn record(
+        &mut self,
+        environment: Option<EnvironmentId>,
+        entity: (&'static str, Uuid, &str),
+        before: Option<&impl Serialize>,
+        after: Option<&impl Serialize>,
+    ) -> Result<(), AppError> {
+        self.entries.push(Entry {
+            environment,
+            entity: entity.0,
+            entity_id: Some(entity.1),
+            entity_key: entity.2.to_owned(),
+            before: before.map(json).transpose()?,
+            after: after.map(json).transpose()?,
+        });
+        Ok(())
+    }
+}
+
+pub(super) fn json(value: &impl Serialize) -> Result<Value, AppError> {
+    serde_json::to_value(value).map_err(AppError::internal)
+}
+
+/// Problems of a part of the body, seen from the body's root.
+pub(in crate::app) fn invalid_at(prefix: &str, problems: Vec<FieldProblem>) -> AppError {
+    let located = problems.into_iter().map(|p| FieldProblem { field: format!("{prefix}.{}", p.field), ..p });
+    AppError::Invalid(located.collect())
+}
+
+/// A name for people: 1 to 100 characters.
+pub fn check_name(name: &str) -> Result<(), AppError> {
+    let length = name.trim().chars().count();
+    if length == 0 || length > NAME_CHARS_MAX || name.contains('\0') {
+        return Err(AppError::field("name", format!("a name has 1 to {NAME_CHARS_MAX} characters")));
+    }
+    Ok(())
+}

@@ -1,0 +1,171 @@
+//! Writing flags and their configs.
+
+use shared::model::flag::{DESCRIPTION_CHARS_MAX, FlagConfig, FlagDefinition};
+use shared::model::id::EnvironmentId;
+use shared::model::key::{EnvironmentKey, FlagKey};
+use shared::model::problem::FieldProblem;
+use shared::wire::api::flag::UpdateFlag;
+use sqlx::PgConnection;
+
+use crate::app::changeset::draft::{Draft, check_name, invalid_at};
+use crate::app::changeset::{NewFlag, check_version};
+use crate::app::flag::shape_text;
+use crate::error::AppError;
+use crate::store;
+use crate::store::config::NewConfig;
+use crate::store::flag::Flag;
+
+/// The most tags of a flag.
+const TAGS_MAX: usize = 20;
+/// The longest tag, in characters.
+const TAG_CHARS_MAX: usize = 50;
+
+impl Draft {
+    pub(super) async fn create_flag(&mut self, db: &mut PgConnection, new: NewFlag) -> Result<(), AppError> {
+        new.definition.validate().map_err(|problems| invalid_at("definition", problems))?;
+        check_texts(&new.name, &new.description, &new.tags)?;
+        let flag = Flag {
+            id: new.id,
+            definition: new.definition,
+            name: new.name.trim().to_owned(),
+            description: new.description,
+            tags: new.tags,
+            version: 1,
+            created_at: self.at,
+            created_by: self.author.name.clone(),
+            changed_at: self.at,
+            changed_by: self.author.name.clone(),
+        };
+        let key = flag.definition.key.clone();
+        store::flag::insert(db, self.project, &flag, self.author.user).await.map_err(|error| {
+            if error.is_conflict("flags_key_unique") {
+                AppError::Exists { noun: "flag", key: key.to_string() }
+            } else {
+                error.into()
+            }
+        })?;
+        self.record(None, ("flag", flag.id.uuid(), key.as_str()), None::<&FlagDefinition>, Some(&flag.definition))?;
+        for (environment, config) in &new.configs {
+            self.write_config(db, &flag, *environment, None, config).await?;
+        }
+        self.flags.insert(flag.id);
+        Ok(())
+    }
+
+    pub(super) async fn update_flag(
+        &mut self,
+        db: &mut PgConnection,
+        key: &FlagKey,
+        expected: u64,
+        update: UpdateFlag,
+    ) -> Result<(), AppError> {
+        let before = self.flag(db, key).await?;
+        check_version("flag", expected, before.version)?;
+        let mut after = before.clone();
+        after.name = update.name.map_or(after.name, |name| name.trim().to_owned());
+        after.description = update.description.unwrap_or(after.description);
+        after.tags = update.tags.unwrap_or(after.tags);
+        after.definition.kind = update.kind.unwrap_or(after.definition.kind);
+        after.definition.client_visible = update.client_visible.unwrap_or(after.definition.client_visible);
+        after.definition.variants = update.variants.unwrap_or(after.definition.variants);
+        check_texts(&after.name, &after.description, &after.tags)?;
+        after.definition.validate().map_err(AppError::Invalid)?;
+        for stored in store::config::list(db, &[before.id]).await? {
+            let environment = self.environments.iter().find(|e| e.id == stored.environment_id);
+            let path = format!("environments.{}", environment.map_or("?", |e| e.key.as_str()));
+            stored.config.validate(&after.definition).map_err(|problems| invalid_at(&path, problems))?;
+        }
+        store::flag::update(db, &after, self.author.user, self.at).await?;
+        self.record(None, ("flag", before.id.uuid(), key.as_str()), Some(&before.definition), Some(&after.definition))?;
+        self.flags.insert(before.id);
+        Ok(())
+    }
+
+    pub(super) async fn save_config(
+        &mut self,
+        db: &mut PgConnection,
+        key: &FlagKey,
+        environment: &EnvironmentKey,
+        expected: u64,
+        config: FlagConfig,
+    ) -> Result<(), AppError> {
+        let environment = self.environment(environment.as_str())?.id;
+        let flag = self.flag(db, key).await?;
+        let stored = store::config::list(db, &[flag.id]).await?.into_iter().find(|c| c.environment_id == environment);
+        check_version("flag config", expected, stored.as_ref().map_or(0, |config| config.version))?;
+        // Segments that it named until now may not be needed here any more.
+        self.segments.extend(store::segment::list_used_by(db, &[flag.id]).await?);
+        self.write_config(db, &flag, environment, stored.map(|stored| stored.config).as_ref(), &config).await?;
+        self.flags.insert(flag.id);
+        Ok(())
+    }
+
+    async fn write_config(
+        &mut self,
+        db: &mut PgConnection,
+        flag: &Flag,
+        environment: EnvironmentId,
+        before: Option<&FlagConfig>,
+        config: &FlagConfig,
+    ) -> Result<(), AppError> {
+        config.validate(&flag.definition).map_err(|problems| invalid_at("config", problems))?;
+        let named: Vec<String> = config.segments().iter().map(ToString::to_string).collect();
+        let found = store::segment::ids(db, self.project, &named).await?;
+        let missing: Vec<FieldProblem> = named
+            .iter()
+            .filter(|key| !found.iter().any(|(known, _)| known == *key))
+            .map(|key| FieldProblem {
+                field: segment_path(config, key),
+                message: format!("segment '{key}' does not exist; create it first"),
+            })
+            .collect();
+        if !missing.is_empty() {
+            return Err(AppError::Invalid(missing));
+        }
+        let segments: Vec<_> = found.into_iter().map(|(_, id)| id).collect();
+        let shape = shape_text(config);
+        let note = self.note.clone();
+        let new = NewConfig { flag: flag.id, environment, config, shape, note: note.as_str() };
+        store::config::save(db, new, self.author.user, self.at).await?;
+        store::config::save_segments(db, flag.id, environment, &segments).await?;
+        self.segments.extend(segments);
+        self.record(Some(environment), ("config", flag.id.uuid(), flag.definition.key.as_str()), before, Some(config))
+    }
+
+    async fn flag(&self, db: &mut PgConnection, key: &FlagKey) -> Result<Flag, AppError> {
+        let found = store::flag::find(db, self.project, key.as_str()).await?;
+        found.ok_or_else(|| AppError::not_found("flag", key))
+    }
+}
+
+fn check_texts(name: &str, description: &str, tags: &[String]) -> Result<(), AppError> {
+    check_name(name)?;
+    if description.chars().count() > DESCRIPTION_CHARS_MAX || description.contains('\0') {
+        let message = format!("a description has at most {DESCRIPTION_CHARS_MAX} characters");
+        return Err(AppError::field("description", message));
+    }
+    if tags.len() > TAGS_MAX {
+        return Err(AppError::field("tags", format!("{} tags; at most {TAGS_MAX} are allowed", tags.len())));
+    }
+    for (index, tag) in tags.iter().enumerate() {
+        let length = tag.chars().count();
+        if length == 0 || length > TAG_CHARS_MAX || tag.contains('\0') || tag.trim() != tag {
+            let message = format!("'{tag}': a tag has 1 to {TAG_CHARS_MAX} characters without blanks around it");
+            return Err(AppError::field(format!("tags[{index}]"), message));
+        }
+        if tags[..index].contains(tag) {
+            return Err(AppError::field(format!("tags[{index}]"), format!("'{tag}' is there twice")));
+        }
+    }
+    Ok(())
+}
+
+/// Where a config names a segment: the first rule that does.
+fn segment_path(config: &FlagConfig, key: &str) -> String {
+    let at = config.rules.iter().position(|rule| {
+        let mut named = Vec::new();
+        rule.conditions.collect_segments(&mut named);
+        named.iter().any(|segment| segment.as_str() == key)
+    });
+    format!("config.rules[{}].conditions", at.unwrap_or(0))
+}

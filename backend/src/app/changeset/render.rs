@@ -1,0 +1,171 @@
+//! From documents to table `state`: what edges must hold, byte for byte.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use serde_json::value::RawValue;
+use shared::model::environment::EnvironmentDefinition;
+use shared::model::id::{EnvironmentId, FlagId};
+use shared::wire::state::{self, ENVIRONMENT_BYTES_MAX, Entity, Envelope, FlagBody, StateKey, VALUE_BYTES_MAX};
+use sqlx::PgConnection;
+
+use crate::app::changeset::draft::Draft;
+use crate::error::AppError;
+use crate::store;
+use crate::store::state::StateRow;
+
+/// A value that differs from what edges hold now, still without its number.
+pub(super) struct Pending {
+    key: StateKey,
+    /// Absent when it is to be a tombstone.
+    body: Option<String>,
+    bytes: usize,
+    /// How many more bytes it takes than before.
+    growth: i64,
+}
+
+/// All values that the draft changes. Values that stay the same are not among them, so that an environment whose
+/// answers do not change is not touched.
+pub(super) async fn pending(db: &mut PgConnection, draft: &Draft) -> Result<Vec<Pending>, AppError> {
+    let mut wanted: BTreeMap<StateKey, Option<String>> = BTreeMap::new();
+    let flags: Vec<FlagId> = draft.flags.iter().copied().collect();
+    for configured in store::config::list_configured(db, draft.project, &flags).await? {
+        let key = StateKey { environment: configured.environment_id, entity: Entity::Flag(configured.flag_id) };
+        wanted.insert(key, Some(text(&FlagBody { flag: configured.definition, config: configured.config })?));
+    }
+    let segments: Vec<_> = draft.segments.iter().copied().collect();
+    let uses: HashSet<_> = store::segment::list_uses(db, &segments)
+        .await?
+        .into_iter()
+        .map(|used| (used.segment_id, used.environment_id))
+        .collect();
+    for (id, definition) in store::segment::list_definitions(db, &segments).await? {
+        for environment in &draft.environments {
+            let key = StateKey { environment: environment.id, entity: Entity::Segment(id) };
+            let is_needed = uses.contains(&(id, environment.id));
+            wanted.insert(key, if is_needed { Some(text(&definition)?) } else { None });
+        }
+    }
+    wanted.extend(draft.bodies.iter().map(|(key, body)| (*key, Some(body.clone()))));
+
+    let keys: Vec<String> = wanted.keys().map(ToString::to_string).collect();
+    let held = store::state::list_by_key(db, &keys).await?;
+    let held: HashMap<&str, &StateRow> = held.iter().map(|row| (row.key.as_str(), row)).collect();
+    let mut pending = Vec::new();
+    for (key, body) in wanted {
+        let name = key.to_string();
+        let before = held.get(name.as_str());
+        if !differs(before.copied(), body.as_deref())? {
+            continue;
+        }
+        let bytes = value(u64::MAX, false, body.as_deref())?.len();
+        if bytes > VALUE_BYTES_MAX {
+            let message =
+                format!("{bytes} bytes to publish; at most {VALUE_BYTES_MAX} are allowed for one flag or segment");
+            return Err(AppError::field("config", message));
+        }
+        let growth = bytes as i64 - before.map_or(0, |row| i64::from(row.bytes));
+        pending.push(Pending { key, body, bytes, growth });
+    }
+    check_environment_sizes(draft, &pending)?;
+    Ok(pending)
+}
+
+/// The rows to write, with the rows of the environments they touch. Runs while the counter is held: kills are read
+/// only now, so that no changeset can undo one.
+pub(super) async fn finish(
+    db: &mut PgConnection,
+    draft: &Draft,
+    pending: Vec<Pending>,
+    revision: u64,
+) -> Result<Vec<StateRow>, AppError> {
+    let flags: Vec<FlagId> = pending.iter().filter_map(|p| flag_of(p.key)).collect();
+    let kills = store::kill::list(db, &flags).await?;
+    let is_killed = |key: StateKey| {
+        flag_of(key).is_some_and(|flag| kills.iter().any(|k| k.flag_id == flag && k.environment_id == key.environment))
+    };
+    let mut growth: BTreeMap<EnvironmentId, i64> = draft.touched.iter().map(|id| (*id, 0)).collect();
+    let mut rows = Vec::with_capacity(pending.len() + 1);
+    for Pending { key, body, bytes, growth: more } in pending {
+        *growth.entry(key.environment).or_default() += more;
+        rows.push(row(key, revision, is_killed(key), body.as_deref(), bytes)?);
+    }
+    for (environment, more) in growth {
+        if more != 0 {
+            store::environment::add_state_bytes(db, environment, more).await?;
+        }
+        let known = draft.environments.iter().find(|e| e.id == environment);
+        let known =
+            known.ok_or_else(|| AppError::internal(format!("environment {environment} is of another project")))?;
+        rows.push(environment_row(environment, &draft.project_key, &known.key, revision)?);
+    }
+    Ok(rows)
+}
+
+/// The row of an environment itself, which carries its revision.
+pub(super) fn environment_row(
+    environment: EnvironmentId,
+    project_key: &str,
+    key: &str,
+    revision: u64,
+) -> Result<StateRow, AppError> {
+    let definition = EnvironmentDefinition {
+        project: project_key.parse().map_err(AppError::internal)?,
+        key: key.parse().map_err(AppError::internal)?,
+    };
+    let body = text(&definition)?;
+    row(StateKey { environment, entity: Entity::Environment }, revision, false, Some(&body), 0)
+}
+
+/// The same row with other `killed`, under a new revision.
+pub(super) fn with_killed(held: &StateRow, killed: bool, revision: u64) -> Result<StateRow, AppError> {
+    let envelope: Envelope = serde_json::from_str(&held.value).map_err(AppError::internal)?;
+    let value = text(&Envelope { revision, killed, ..envelope })?;
+    Ok(StateRow { revision, killed, value, ..held.clone() })
+}
+
+fn row(key: StateKey, revision: u64, killed: bool, body: Option<&str>, bytes: usize) -> Result<StateRow, AppError> {
+    Ok(StateRow {
+        environment: key.environment,
+        key: key.to_string(),
+        revision,
+        killed,
+        deleted: body.is_none(),
+        bytes: i32::try_from(bytes).unwrap_or(i32::MAX),
+        value: value(revision, killed, body)?,
+    })
+}
+
+fn value(revision: u64, killed: bool, body: Option<&str>) -> Result<String, AppError> {
+    let deleted = body.is_none();
+    let body = body.map(|json| RawValue::from_string(json.to_owned())).transpose().map_err(AppError::internal)?;
+    text(&Envelope { format: state::FORMAT, revision, killed, deleted, body })
+}
+
+fn differs(before: Option<&StateRow>, body: Option<&str>) -> Result<bool, AppError> {
+    let Some(before) = before else { return Ok(body.is_some()) };
+    let envelope: Envelope = serde_json::from_str(&before.value).map_err(AppError::internal)?;
+    Ok(envelope.body.as_ref().map(|held| held.get()) != body)
+}
+
+fn check_environment_sizes(draft: &Draft, pending: &[Pending]) -> Result<(), AppError> {
+    for environment in &draft.environments {
+        let growth: i64 = pending.iter().filter(|p| p.key.environment == environment.id).map(|p| p.growth).sum();
+        let bytes = environment.state_bytes + growth;
+        if growth > 0 && bytes > ENVIRONMENT_BYTES_MAX as i64 {
+            let message = format!(
+                "{} would hold {bytes} bytes; at most {ENVIRONMENT_BYTES_MAX} are allowed, archive flags first",
+                environment.key
+            );
+            return Err(AppError::field("environment", message));
+        }
+    }
+    Ok(())
+}
+
+fn flag_of(key: StateKey) -> Option<FlagId> {
+    if let Entity::Flag(id) = key.entity { Some(id) } else { None }
+}
+
+fn text(value: &impl serde::Serialize) -> Result<String, AppError> {
+    serde_json::to_string(value).map_err(AppError::internal)
+}

@@ -1,0 +1,75 @@
+//! Writing segments.
+
+use shared::model::key::SegmentKey;
+use shared::model::segment::SegmentDefinition;
+use sqlx::PgConnection;
+
+use crate::app::changeset::check_version;
+use crate::app::changeset::draft::{Draft, check_name, invalid_at};
+use crate::error::AppError;
+use crate::state::AppState;
+use crate::store;
+use crate::store::segment::Segment;
+
+impl Draft {
+    pub(super) async fn create_segment(
+        &mut self,
+        state: &AppState,
+        db: &mut PgConnection,
+        definition: SegmentDefinition,
+        name: String,
+    ) -> Result<(), AppError> {
+        check_name(&name)?;
+        definition.validate().map_err(|problems| invalid_at("definition", problems))?;
+        if store::segment::count(db, self.project).await? >= store::segment::LIST_MAX {
+            let message = format!("a project has at most {} segments; remove one first", store::segment::LIST_MAX);
+            return Err(AppError::field("definition", message));
+        }
+        let id = state.clock.id();
+        let author = self.author.user;
+        store::segment::insert(db, self.project, id, &definition, name.trim(), author, self.at).await.map_err(
+            |error| {
+                if error.is_conflict("segments_key_unique") {
+                    AppError::Exists { noun: "segment", key: definition.key.to_string() }
+                } else {
+                    error.into()
+                }
+            },
+        )?;
+        let entity = ("segment", id.uuid(), definition.key.as_str());
+        self.record(None, entity, None::<&SegmentDefinition>, Some(&definition))
+    }
+
+    pub(super) async fn update_segment(
+        &mut self,
+        db: &mut PgConnection,
+        expected: u64,
+        definition: SegmentDefinition,
+        name: String,
+    ) -> Result<(), AppError> {
+        check_name(&name)?;
+        definition.validate().map_err(AppError::Invalid)?;
+        let before = self.segment(db, &definition.key).await?;
+        check_version("segment", expected, before.version)?;
+        store::segment::update(db, before.id, &definition, name.trim(), self.author.user, self.at).await?;
+        let entity = ("segment", before.id.uuid(), definition.key.as_str());
+        self.record(None, entity, Some(&before.definition), Some(&definition))?;
+        self.segments.insert(before.id);
+        Ok(())
+    }
+
+    pub(super) async fn delete_segment(&mut self, db: &mut PgConnection, key: &SegmentKey) -> Result<(), AppError> {
+        let before = self.segment(db, key).await?;
+        if !before.used_by.is_empty() {
+            return Err(AppError::InUse { thing: format!("segment '{key}'"), users: before.used_by.join(", ") });
+        }
+        store::segment::delete(db, before.id).await?;
+        let entity = ("segment", before.id.uuid(), key.as_str());
+        self.record(None, entity, Some(&before.definition), None::<&SegmentDefinition>)
+    }
+
+    async fn segment(&self, db: &mut PgConnection, key: &SegmentKey) -> Result<Segment, AppError> {
+        let found = store::segment::list(db, self.project, Some(key.as_str())).await?.pop();
+        found.ok_or_else(|| AppError::not_found("segment", key))
+    }
+}

@@ -1,0 +1,345 @@
+//! What a person does with flags.
+
+use std::collections::{BTreeMap, HashMap};
+
+use shared::model::changeset::Note;
+use shared::model::flag::{FlagConfig, FlagDefinition};
+use shared::model::id::{EnvironmentId, FlagId, ProjectId};
+use shared::model::key::{EnvironmentKey, FlagKey, VariantKey};
+use shared::model::rule::Serve;
+use shared::model::split::{BUCKETS, Split, reallocate};
+use shared::model::variant::ValueType;
+use shared::sentence;
+use shared::wire::api::changeset::ChangesetDetail;
+use shared::wire::api::flag::{
+    CreateFlag, FlagDetail, FlagEnvironment, FlagPage, FlagState, FlagSummary, KillDetail, KillFlag, SaveConfig,
+    StartState, StateShape, UpdateFlag,
+};
+use shared::wire::state::{Entity, StateKey};
+use sqlx::PgConnection;
+use time::OffsetDateTime;
+
+use crate::app::changeset::{self, Change, KillOrder, NewFlag};
+use crate::auth::permission::Actor;
+use crate::auth::sdk_key::{hex, random_bytes};
+use crate::error::AppError;
+use crate::state::AppState;
+use crate::store;
+use crate::store::config::StoredConfig;
+use crate::store::environment::Environment;
+use crate::store::flag::{After, Filter, Flag};
+use crate::store::kill::Kill;
+
+/// The longest reason of a kill, in characters.
+const REASON_CHARS_MAX: usize = 500;
+
+/// Makes a flag with a config in every environment.
+pub async fn create(
+    state: &AppState,
+    author: &Actor,
+    project: ProjectId,
+    body: CreateFlag,
+) -> Result<ChangesetDetail, AppError> {
+    body.definition.validate().map_err(|problems| changeset::invalid_at("definition", problems))?;
+    let environments = store::environment::list(&mut *state.pool.acquire().await?, project).await?;
+    for key in body.start.keys() {
+        if !environments.iter().any(|environment| environment.key == key.as_str()) {
+            return Err(AppError::field(format!("start.{key}"), format!("environment '{key}' does not exist")));
+        }
+    }
+    // One seed for all environments, so that whoever is in the share in staging is in it in production.
+    let seed = hex(&random_bytes()[..8]);
+    let mut configs = Vec::with_capacity(environments.len());
+    for environment in &environments {
+        let start = body.start.iter().find(|(key, _)| key.as_str() == environment.key).map(|(_, start)| start);
+        configs.push((environment.id, start_config(&body.definition, start, &seed)?));
+    }
+    let new = NewFlag {
+        id: state.clock.id(),
+        definition: body.definition,
+        name: body.name,
+        description: body.description,
+        tags: body.tags,
+        configs,
+    };
+    changeset::apply(state, project, author, vec![Change::CreateFlag(new)], &body.note).await
+}
+
+/// Changes what is the same in every environment.
+pub async fn update(
+    state: &AppState,
+    author: &Actor,
+    project: ProjectId,
+    flag: FlagKey,
+    expected: u64,
+    update: UpdateFlag,
+) -> Result<ChangesetDetail, AppError> {
+    let note = update.note.clone();
+    changeset::apply(state, project, author, vec![Change::UpdateFlag { flag, expected, update }], &note).await
+}
+
+/// Replaces a flag's config in one environment.
+pub async fn save_config(
+    state: &AppState,
+    author: &Actor,
+    project: ProjectId,
+    place: (FlagKey, EnvironmentKey),
+    expected: u64,
+    body: SaveConfig,
+) -> Result<ChangesetDetail, AppError> {
+    let (flag, environment) = place;
+    let change = Change::SaveConfig { flag, environment, expected, config: body.config };
+    changeset::apply(state, project, author, vec![change], &body.note).await
+}
+
+/// Turns a flag off at once, whatever its config says.
+pub async fn kill(
+    state: &AppState,
+    author: &Actor,
+    project: ProjectId,
+    key: &FlagKey,
+    body: KillFlag,
+) -> Result<ChangesetDetail, AppError> {
+    let reason = body.reason.trim().to_owned();
+    let length = reason.chars().count();
+    if length == 0 || length > REASON_CHARS_MAX || reason.contains('\0') {
+        return Err(AppError::field("reason", format!("a reason has 1 to {REASON_CHARS_MAX} characters")));
+    }
+    let until = body.until.map(OffsetDateTime::from);
+    if until.is_some_and(|until| until <= state.clock.now()) {
+        return Err(AppError::field("until", "the time has passed already; choose a later one or leave it out"));
+    }
+    let (flag, environments) = place(state, project, key, &body.environments).await?;
+    let note = Note::try_from(reason.clone()).map_err(AppError::internal)?;
+    let order = KillOrder::Kill { reason, until };
+    changeset::set_killed(state, project, author, (flag, key.as_str()), &environments, &order, &note).await
+}
+
+/// Lifts a kill; the flag answers again what its config says.
+pub async fn restore(
+    state: &AppState,
+    author: &Actor,
+    project: ProjectId,
+    key: &FlagKey,
+    environment: EnvironmentKey,
+    note: &Note,
+) -> Result<ChangesetDetail, AppError> {
+    let (flag, environments) = place(state, project, key, &[environment]).await?;
+    changeset::set_killed(state, project, author, (flag, key.as_str()), &environments, &KillOrder::Lift, note).await
+}
+
+/// A flag with everything about it.
+pub async fn detail(state: &AppState, project: ProjectId, key: &FlagKey) -> Result<FlagDetail, AppError> {
+    let mut db = state.pool.acquire().await?;
+    let flag = find(&mut db, project, key).await?;
+    let environments = store::environment::list(&mut db, project).await?;
+    let configs = store::config::list(&mut db, &[flag.id]).await?;
+    let kills = store::kill::list(&mut db, &[flag.id]).await?;
+    let keys: Vec<String> = environments.iter().map(|e| flag_state_key(e.id, flag.id)).collect();
+    let revisions: HashMap<String, u64> =
+        store::state::list_flag_revisions(&mut db, &keys).await?.into_iter().collect();
+    let mut items = Vec::with_capacity(environments.len());
+    for environment in environments {
+        let Some(stored) = configs.iter().find(|config| config.environment_id == environment.id) else { continue };
+        let kill = kills.iter().find(|kill| kill.environment_id == environment.id);
+        items.push(FlagEnvironment {
+            environment: environment.key.parse().map_err(AppError::internal)?,
+            config: stored.config.clone(),
+            version: stored.version,
+            revision: revisions.get(&flag_state_key(environment.id, flag.id)).copied().unwrap_or(0),
+            kill: kill.map(kill_detail),
+            changed_at: stored.changed_at.into(),
+            changed_by: stored.changed_by.clone(),
+            note: stored.note.clone(),
+        });
+    }
+    Ok(FlagDetail {
+        id: flag.id,
+        definition: flag.definition,
+        name: flag.name,
+        description: flag.description,
+        tags: flag.tags,
+        created_by: flag.created_by,
+        created_at: flag.created_at.into(),
+        version: flag.version,
+        environments: items,
+    })
+}
+
+/// A page of flags with the states of all environments.
+pub async fn list(
+    state: &AppState,
+    project: ProjectId,
+    filter: &Filter,
+    after: Option<&After>,
+    by_key: bool,
+    limit: usize,
+) -> Result<FlagPage, AppError> {
+    let mut db = state.pool.acquire().await?;
+    // One more than asked for tells whether there is a next page.
+    let fetch = i64::try_from(limit).unwrap_or(100) + 1;
+    let mut flags = store::flag::list(&mut db, project, filter, after, by_key, fetch).await?;
+    let has_next = flags.len() > limit;
+    flags.truncate(limit);
+    let next = flags.last().filter(|_| has_next).map(|flag| match by_key {
+        true => flag.definition.key.to_string(),
+        false => format!("{}~{}", flag.changed_at.unix_timestamp_nanos() / 1_000, flag.id),
+    });
+    let ids: Vec<FlagId> = flags.iter().map(|flag| flag.id).collect();
+    let environments = store::environment::list(&mut db, project).await?;
+    let configs = by_place(store::config::list(&mut db, &ids).await?, |c| (c.flag_id, c.environment_id));
+    let kills = by_place(store::kill::list(&mut db, &ids).await?, |k| (k.flag_id, k.environment_id));
+    let items = flags.into_iter().map(|flag| summary(flag, &environments, &configs, &kills));
+    Ok(FlagPage {
+        items: items.collect::<Result<_, _>>()?,
+        next,
+        matching: store::flag::count(&mut db, project, filter).await?,
+        total: store::flag::count(&mut db, project, &Filter::default()).await?,
+    })
+}
+
+/// Where a page begins, from the text of the page before.
+pub fn parse_after(text: &str, by_key: bool) -> Result<After, AppError> {
+    if by_key {
+        return Ok(After::Key(text.to_owned()));
+    }
+    let parse = || {
+        let (micros, id) = text.split_once('~')?;
+        let nanos = i128::from(micros.parse::<i64>().ok()?) * 1_000;
+        Some(After::Changed(OffsetDateTime::from_unix_timestamp_nanos(nanos).ok()?, id.parse().ok()?))
+    };
+    parse().ok_or_else(|| AppError::field("after", format!("'{text}' is not a page; use `next` of the page before")))
+}
+
+/// Finds a flag or says that there is none.
+pub async fn find(db: &mut PgConnection, project: ProjectId, key: &FlagKey) -> Result<Flag, AppError> {
+    store::flag::find(db, project, key.as_str()).await?.ok_or_else(|| AppError::not_found("flag", key))
+}
+
+/// What most users get while the flag is not killed.
+pub(super) fn shape(config: &FlagConfig) -> StateShape {
+    let is_split = matches!(config.default_serve, Serve::Split(_));
+    match config {
+        FlagConfig { enabled: false, .. } => StateShape::Off,
+        _ if is_split || !config.targets.is_empty() || config.rules.iter().any(|rule| !rule.paused) => StateShape::Part,
+        _ => StateShape::On,
+    }
+}
+
+/// The same as stored in a column.
+pub(super) fn shape_text(config: &FlagConfig) -> &'static str {
+    match shape(config) {
+        StateShape::On => "on",
+        StateShape::Part => "part",
+        StateShape::Off | StateShape::Killed => "off",
+    }
+}
+
+/// The config that a new flag starts with.
+fn start_config(flag: &FlagDefinition, start: Option<&StartState>, seed: &str) -> Result<FlagConfig, AppError> {
+    let first = flag.variants.first().map(|variant| variant.key.clone());
+    let first = first.ok_or_else(|| AppError::field("definition.variants", "a flag needs a variant"))?;
+    let is_boolean = flag.value_type == ValueType::Boolean;
+    let named = |key: &str| flag.variants.iter().map(|v| &v.key).find(|k| k.as_str() == key).cloned();
+    let off = if is_boolean { named("off") } else { flag.variants.last().map(|variant| variant.key.clone()) };
+    let on = match start.and_then(|start| start.variant.clone()) {
+        Some(variant) => variant,
+        None if is_boolean => named("on").unwrap_or(first),
+        None => first,
+    };
+    let default_serve = match (start.and_then(|start| start.share), &off) {
+        (Some(share), Some(off)) => Serve::Split(share_of(&on, off, share, seed)?),
+        _ => Serve::Variant(on),
+    };
+    Ok(FlagConfig {
+        enabled: start.is_some_and(|start| start.enabled),
+        off_variant: off,
+        targets: Vec::new(),
+        rules: Vec::new(),
+        default_serve,
+    })
+}
+
+fn share_of(on: &VariantKey, off: &VariantKey, share: u32, seed: &str) -> Result<Split, AppError> {
+    if share > BUCKETS {
+        let message = format!("{share} of {BUCKETS} buckets; a share is at most all of them");
+        return Err(AppError::field("start.share", message));
+    }
+    Ok(Split {
+        bucket_by: "targetingKey".into(),
+        algorithm: Default::default(),
+        seed: seed.to_owned(),
+        ranges: reallocate(&[], &[(on.clone(), share), (off.clone(), BUCKETS - share)]),
+    })
+}
+
+async fn place(
+    state: &AppState,
+    project: ProjectId,
+    key: &FlagKey,
+    environments: &[EnvironmentKey],
+) -> Result<(FlagId, Vec<EnvironmentId>), AppError> {
+    if environments.is_empty() {
+        return Err(AppError::field("environments", "name at least one environment"));
+    }
+    let mut db = state.pool.acquire().await?;
+    let flag = find(&mut db, project, key).await?;
+    let known: BTreeMap<String, EnvironmentId> =
+        store::environment::list(&mut db, project).await?.into_iter().map(|e| (e.key, e.id)).collect();
+    let mut ids = Vec::with_capacity(environments.len());
+    for key in environments {
+        let id = known.get(key.as_str()).ok_or_else(|| AppError::not_found("environment", key))?;
+        if !ids.contains(id) {
+            ids.push(*id);
+        }
+    }
+    Ok((flag.id, ids))
+}
+
+fn by_place<T>(items: Vec<T>, place: impl Fn(&T) -> (FlagId, EnvironmentId)) -> HashMap<(FlagId, EnvironmentId), T> {
+    items.into_iter().map(|item| (place(&item), item)).collect()
+}
+
+fn summary(
+    flag: Flag,
+    environments: &[Environment],
+    configs: &HashMap<(FlagId, EnvironmentId), StoredConfig>,
+    kills: &HashMap<(FlagId, EnvironmentId), Kill>,
+) -> Result<FlagSummary, AppError> {
+    let mut states = Vec::with_capacity(environments.len());
+    for environment in environments {
+        let place = (flag.id, environment.id);
+        let Some(stored) = configs.get(&place) else { continue };
+        let is_killed = kills.contains_key(&place);
+        states.push(FlagState {
+            environment: environment.key.parse().map_err(AppError::internal)?,
+            shape: if is_killed { StateShape::Killed } else { shape(&stored.config) },
+            brief: sentence::brief(&stored.config, is_killed),
+            sentence: sentence::config(&flag.definition, &stored.config, is_killed),
+            version: stored.version,
+        });
+    }
+    Ok(FlagSummary {
+        key: flag.definition.key,
+        name: flag.name,
+        value_type: flag.definition.value_type,
+        kind: flag.definition.kind,
+        tags: flag.tags,
+        changed_at: flag.changed_at.into(),
+        changed_by: flag.changed_by,
+        states,
+    })
+}
+
+fn kill_detail(kill: &Kill) -> KillDetail {
+    KillDetail {
+        reason: kill.reason.clone(),
+        until: kill.until_at.map(Into::into),
+        killed_at: kill.killed_at.into(),
+        killed_by: kill.killed_by.clone(),
+    }
+}
+
+fn flag_state_key(environment: EnvironmentId, flag: FlagId) -> String {
+    StateKey { environment, entity: Entity::Flag(flag) }.to_string()
+}

@@ -1,0 +1,12 @@
+//! What a person can do, one function each. `changeset` is the only way to change what a flag answers.
+
+pub mod changeset;
+pub mod count;
+pub mod demo;
+pub mod edge;
+pub mod flag;
+pub mod project;
+pub mod sdk_key;
+pub mod segment;
+pub mod session;
+pub mod setup;

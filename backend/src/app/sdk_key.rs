@@ -1,0 +1,106 @@
+//! SDK keys: made, listed, revoked.
+
+use shared::model::changeset::Note;
+use shared::model::id::{ProjectId, SdkKeyId};
+use shared::model::sdk_key::SdkKeyKind;
+use shared::wire::api::sdk_key::{CreateSdkKey, CreatedSdkKey, SdkKeyList, SdkKeySummary};
+use time::OffsetDateTime;
+
+use crate::app::changeset::{self, Change, check_name};
+use crate::auth::permission::Actor;
+use crate::auth::sdk_key::generate;
+use crate::error::AppError;
+use crate::state::AppState;
+use crate::store;
+use crate::store::sdk_key::SdkKey;
+
+/// Makes a key; its secret is in the answer and nowhere else.
+pub async fn create(
+    state: &AppState,
+    author: &Actor,
+    project: ProjectId,
+    body: CreateSdkKey,
+) -> Result<CreatedSdkKey, AppError> {
+    check_name(&body.name)?;
+    let now = state.clock.now();
+    let expires_at = body.expires_at.map(OffsetDateTime::from);
+    if expires_at.is_some_and(|at| at <= now) {
+        return Err(AppError::field("expires_at", "the time has passed already; choose a later one or leave it out"));
+    }
+    let environments = store::environment::list(&mut *state.pool.acquire().await?, project).await?;
+    let environment = environments.into_iter().find(|known| known.key == body.environment.as_str());
+    let environment = environment.ok_or_else(|| AppError::not_found("environment", &body.environment))?;
+    let new = generate(body.kind);
+    let key = SdkKey {
+        id: state.clock.id(),
+        environment_id: environment.id,
+        environment: environment.key,
+        name: body.name.trim().to_owned(),
+        kind: kind_text(body.kind).to_owned(),
+        hash: new.hash,
+        hint: new.hint,
+        expires_at,
+        revoked_at: None,
+        created_at: now,
+        created_by: author.name.clone(),
+        last_used_at: None,
+    };
+    let change = Change::CreateSdkKey(key.clone());
+    changeset::apply(state, project, author, vec![change], &Note::default()).await?;
+    Ok(CreatedSdkKey { key: summary(key)?, secret: new.secret })
+}
+
+/// The keys of a project, newest first.
+pub async fn list(state: &AppState, project: ProjectId) -> Result<SdkKeyList, AppError> {
+    let keys = store::sdk_key::list(&mut *state.pool.acquire().await?, project, None).await?;
+    Ok(SdkKeyList { items: keys.into_iter().map(summary).collect::<Result<_, _>>()? })
+}
+
+/// Revokes a key for good.
+pub async fn revoke(
+    state: &AppState,
+    author: &Actor,
+    project: ProjectId,
+    id: SdkKeyId,
+) -> Result<SdkKeySummary, AppError> {
+    find(state, project, id).await?;
+    let change = Change::RevokeSdkKey { key: id };
+    changeset::apply(state, project, author, vec![change], &Note::default()).await?;
+    summary(find(state, project, id).await?)
+}
+
+/// The kind as stored in a column.
+pub(super) fn kind_of(text: &str) -> Result<SdkKeyKind, AppError> {
+    match text {
+        "server" => Ok(SdkKeyKind::Server),
+        "client" => Ok(SdkKeyKind::Client),
+        other => Err(AppError::internal(format!("'{other}' is not a kind of SDK key"))),
+    }
+}
+
+fn kind_text(kind: SdkKeyKind) -> &'static str {
+    match kind {
+        SdkKeyKind::Server => "server",
+        SdkKeyKind::Client => "client",
+    }
+}
+
+async fn find(state: &AppState, project: ProjectId, id: SdkKeyId) -> Result<SdkKey, AppError> {
+    let found = store::sdk_key::list(&mut *state.pool.acquire().await?, project, Some(id)).await?.pop();
+    found.ok_or_else(|| AppError::not_found("SDK key", id))
+}
+
+fn summary(key: SdkKey) -> Result<SdkKeySummary, AppError> {
+    Ok(SdkKeySummary {
+        id: key.id,
+        environment: key.environment.parse().map_err(AppError::internal)?,
+        name: key.name,
+        kind: kind_of(&key.kind)?,
+        hint: key.hint,
+        created_at: key.created_at.into(),
+        created_by: key.created_by,
+        expires_at: key.expires_at.map(Into::into),
+        revoked_at: key.revoked_at.map(Into::into),
+        last_used_at: key.last_used_at.map(Into::into),
+    })
+}

@@ -1,0 +1,76 @@
+//! What a person does with segments.
+
+use shared::model::changeset::Note;
+use shared::model::id::ProjectId;
+use shared::model::key::SegmentKey;
+use shared::model::segment::SegmentDefinition;
+use shared::wire::api::changeset::ChangesetDetail;
+use shared::wire::api::segment::{CreateSegment, SegmentDetail, SegmentList, UpdateSegment};
+
+use crate::app::changeset::{self, Change};
+use crate::auth::permission::Actor;
+use crate::error::AppError;
+use crate::state::AppState;
+use crate::store;
+use crate::store::segment::Segment;
+
+/// Makes a segment.
+pub async fn create(
+    state: &AppState,
+    author: &Actor,
+    project: ProjectId,
+    body: CreateSegment,
+) -> Result<ChangesetDetail, AppError> {
+    let change = Change::CreateSegment { definition: body.definition, name: body.name };
+    changeset::apply(state, project, author, vec![change], &body.note).await
+}
+
+/// Replaces who is in a segment, wherever it is used.
+pub async fn update(
+    state: &AppState,
+    author: &Actor,
+    project: ProjectId,
+    key: SegmentKey,
+    expected: u64,
+    body: UpdateSegment,
+) -> Result<ChangesetDetail, AppError> {
+    let UpdateSegment { name, excluded, included, conditions, note } = body;
+    let definition = SegmentDefinition { key, excluded, included, conditions };
+    let change = Change::UpdateSegment { expected, definition, name };
+    changeset::apply(state, project, author, vec![change], &note).await
+}
+
+/// Removes a segment that no flag names.
+pub async fn delete(
+    state: &AppState,
+    author: &Actor,
+    project: ProjectId,
+    segment: SegmentKey,
+) -> Result<ChangesetDetail, AppError> {
+    changeset::apply(state, project, author, vec![Change::DeleteSegment { segment }], &Note::default()).await
+}
+
+/// The segments of a project, by key.
+pub async fn list(state: &AppState, project: ProjectId) -> Result<SegmentList, AppError> {
+    let segments = store::segment::list(&mut *state.pool.acquire().await?, project, None).await?;
+    Ok(SegmentList { items: segments.into_iter().map(detail_of).collect::<Result<_, _>>()? })
+}
+
+/// A segment with who is in it and who uses it.
+pub async fn detail(state: &AppState, project: ProjectId, key: &SegmentKey) -> Result<SegmentDetail, AppError> {
+    let found = store::segment::list(&mut *state.pool.acquire().await?, project, Some(key.as_str())).await?.pop();
+    detail_of(found.ok_or_else(|| AppError::not_found("segment", key))?)
+}
+
+fn detail_of(segment: Segment) -> Result<SegmentDetail, AppError> {
+    let used_by =
+        segment.used_by.iter().map(|key| key.parse()).collect::<Result<_, _>>().map_err(AppError::internal)?;
+    Ok(SegmentDetail {
+        definition: segment.definition,
+        name: segment.name,
+        version: segment.version,
+        changed_at: segment.changed_at.into(),
+        changed_by: segment.changed_by,
+        used_by,
+    })
+}

@@ -1,0 +1,41 @@
+//! Passwords: argon2id, checked off the async threads.
+
+use argon2::Argon2;
+use argon2::password_hash::phc::PasswordHash;
+use argon2::password_hash::{PasswordHasher, PasswordVerifier};
+
+use crate::error::AppError;
+
+/// The shortest and longest password, in characters.
+pub const LENGTH: std::ops::RangeInclusive<usize> = 12..=200;
+
+/// Hashes a password in PHC form, or says that its length is wrong.
+pub async fn hash(password: String) -> Result<String, AppError> {
+    if !LENGTH.contains(&password.chars().count()) {
+        let message = format!("a password has {} to {} characters", LENGTH.start(), LENGTH.end());
+        return Err(AppError::field("password", message));
+    }
+    tokio::task::spawn_blocking(move || {
+        let hash =
+            Argon2::default().hash_password(password.as_bytes()).map_err(|e| AppError::internal(e.to_string()))?;
+        Ok(hash.to_string())
+    })
+    .await
+    .map_err(AppError::internal)?
+}
+
+/// Whether the password is the one that was hashed. Without a hash it takes as long and is wrong, so that an answer's
+/// time does not tell who exists.
+pub async fn verify(password: String, hash: Option<String>) -> Result<bool, AppError> {
+    tokio::task::spawn_blocking(move || {
+        let Some(hash) = hash else {
+            let wasted = Argon2::default().hash_password(password.as_bytes());
+            tracing::trace!(hashed = wasted.is_ok(), "no such person");
+            return Ok(false);
+        };
+        let hash = PasswordHash::new(&hash).map_err(|e| AppError::internal(e.to_string()))?;
+        Ok(Argon2::default().verify_password(password.as_bytes(), &hash).is_ok())
+    })
+    .await
+    .map_err(AppError::internal)?
+}

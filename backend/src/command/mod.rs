@@ -1,0 +1,124 @@
+//! The subcommands of the binary.
+
+mod create_admin;
+mod create_demo;
+mod migrate;
+mod serve;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::{Parser, Subcommand};
+use sqlx::PgPool;
+use sqlx::postgres::PgPoolOptions;
+use tokio_util::sync::CancellationToken;
+
+use crate::auth::session::SessionKeys;
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::error::chain;
+use crate::state::AppState;
+use crate::telemetry;
+
+/// Connections that requests share.
+const CONNECTIONS_MAX: u32 = 20;
+/// A request waits this long for one.
+const ACQUIRE_MAX: Duration = Duration::from_secs(5);
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// FluxGate's backend: admin API, web UI, publisher and ingest.
+#[derive(Debug, Parser)]
+#[command(name = "fluxgate-backend", version)]
+pub struct Arguments {
+    /// Settings; variables such as BACKEND_DATABASE__URL win over it.
+    #[arg(long, default_value = "backend.toml")]
+    config: PathBuf,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Migrates the database and serves.
+    Serve,
+    /// Migrates the database.
+    Migrate,
+    /// Fills an empty database with a demo project and prints one line of JSON.
+    CreateDemo {
+        /// E-mail of the admin.
+        #[arg(long)]
+        email: String,
+        /// Password of the admin; 12 to 200 characters.
+        #[arg(long, env = "FLUXGATE_DEMO_PASSWORD", hide_env_values = true)]
+        password: String,
+    },
+    /// Makes the first admin of an empty database.
+    CreateAdmin {
+        /// Name of the admin.
+        #[arg(long)]
+        name: String,
+        /// E-mail of the admin.
+        #[arg(long)]
+        email: String,
+        /// Password of the admin; 12 to 200 characters.
+        #[arg(long, env = "FLUXGATE_ADMIN_PASSWORD", hide_env_values = true)]
+        password: String,
+    },
+}
+
+/// Runs a subcommand; a failure is printed with all its causes.
+pub fn run(arguments: Arguments) -> ExitCode {
+    let done = Config::load(&arguments.config).map_err(Failure::from).and_then(|config| {
+        telemetry::start(&config.log);
+        let runtime = tokio::runtime::Runtime::new()?;
+        runtime.block_on(dispatch(arguments.command, config))
+    });
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("fluxgate-backend: {}", chain(&*error));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn dispatch(command: Command, config: Config) -> Result<(), Failure> {
+    match command {
+        Command::Serve => serve::run(config).await,
+        Command::Migrate => migrate::run(&connect(&config).await?).await,
+        Command::CreateDemo { email, password } => {
+            create_demo::run(&offline_state(config).await?, &email, password).await
+        }
+        Command::CreateAdmin { name, email, password } => {
+            create_admin::run(&offline_state(config).await?, &name, &email, password).await
+        }
+    }
+}
+
+/// A migrated database and nothing else, for commands that write and end.
+async fn offline_state(config: Config) -> Result<AppState, Failure> {
+    let pool = connect(&config).await?;
+    migrate::run(&pool).await?;
+    build_state(config, pool, CancellationToken::new())
+}
+
+async fn connect(config: &Config) -> Result<PgPool, Failure> {
+    let options = PgPoolOptions::new().max_connections(CONNECTIONS_MAX).acquire_timeout(ACQUIRE_MAX);
+    Ok(options.connect_lazy(&config.database.url)?)
+}
+
+fn build_state(config: Config, pool: PgPool, stopping: CancellationToken) -> Result<AppState, Failure> {
+    Ok(AppState {
+        pool,
+        clock: Clock::default(),
+        session_keys: Arc::new(SessionKeys::new(&config.auth.secret_bytes()?)?),
+        config: Arc::new(config),
+        sign_in_limit: Arc::default(),
+        live: Arc::default(),
+        setup_code: None,
+        stopping,
+    })
+}

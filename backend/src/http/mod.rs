@@ -1,0 +1,18 @@
+//! HTTP: permission, input, one call into `app`, status and body. The whole API is on one screen in `router`.
+
+pub mod count;
+pub mod edge;
+pub mod environment;
+pub mod event;
+pub mod flag;
+pub mod health;
+pub mod input;
+pub mod kill;
+pub mod openapi;
+pub mod project;
+pub mod router;
+pub mod sdk_key;
+pub mod segment;
+pub mod session;
+pub mod setup;
+pub mod ui;

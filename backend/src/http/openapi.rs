@@ -1,0 +1,17 @@
+//! The description of the API; routes add themselves to it in `router`.
+
+use shared::wire::api::event::Event;
+use shared::wire::problem::Problem;
+use utoipa::OpenApi;
+
+/// OpenAPI 3.1 without paths.
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "FluxGate admin API",
+        description = "Changes flags and reads how they are used. Errors are RFC 9457 problems with a stable `code`. \
+                       People are signed in by the cookie that `POST /api/v1/session` sets."
+    ),
+    components(schemas(Problem, Event))
+)]
+pub struct ApiDoc;

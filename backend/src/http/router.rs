@@ -1,0 +1,68 @@
+//! Every route on one screen, and what surrounds them all.
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::http::{HeaderName, HeaderValue, Request};
+use axum::routing::get;
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::set_header::SetResponseHeaderLayer;
+use tower_http::trace::TraceLayer;
+use utoipa::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+use utoipa_swagger_ui::{Config, SwaggerUi};
+
+use crate::http::input::BODY_BYTES_MAX;
+use crate::http::openapi::ApiDoc;
+use crate::http::{count, edge, environment, event, flag, health, kill, project, sdk_key, segment, session, setup, ui};
+use crate::state::AppState;
+
+/// The API with its description.
+pub fn api() -> OpenApiRouter<AppState> {
+    OpenApiRouter::with_openapi(ApiDoc::openapi())
+        .routes(routes!(setup::setup_status, setup::set_up))
+        .routes(routes!(session::current_session, session::sign_in, session::sign_out))
+        .routes(routes!(project::list_projects, project::create_project))
+        .routes(routes!(project::get_project))
+        .routes(routes!(environment::create_environment))
+        .routes(routes!(environment::get_receipt))
+        .routes(routes!(flag::list_flags, flag::create_flag))
+        .routes(routes!(flag::get_flag, flag::update_flag))
+        .routes(routes!(flag::save_config))
+        .routes(routes!(kill::kill_flag))
+        .routes(routes!(kill::restore_flag))
+        .routes(routes!(count::get_counts))
+        .routes(routes!(segment::list_segments, segment::create_segment))
+        .routes(routes!(segment::get_segment, segment::update_segment, segment::delete_segment))
+        .routes(routes!(sdk_key::list_sdk_keys, sdk_key::create_sdk_key))
+        .routes(routes!(sdk_key::revoke_sdk_key))
+        .routes(routes!(edge::list_edges))
+        .routes(routes!(edge::dismiss_edge))
+        .routes(routes!(event::follow_events))
+}
+
+/// Everything the backend serves.
+pub fn router(state: AppState) -> Router {
+    let (api, document) = api().split_for_parts();
+    let docs = SwaggerUi::new("/docs").url("/api/v1/openapi.json", document).config(Config::default());
+    let pages = ui::router(state.config.server.ui_dir.clone());
+    Router::new()
+        .merge(api)
+        .merge(docs)
+        .route("/livez", get(health::livez))
+        .route("/readyz", get(health::readyz))
+        .fallback_service(pages)
+        .with_state(state)
+        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
+        .layer(header("x-content-type-options", "nosniff"))
+        .layer(header("referrer-policy", "same-origin"))
+        .layer(CatchPanicLayer::new())
+        .layer(TraceLayer::new_for_http().make_span_with(|request: &Request<_>| {
+            // The path alone: queries may hold what nobody should log.
+            tracing::info_span!("request", method = %request.method(), path = request.uri().path())
+        }))
+}
+
+fn header(name: &'static str, value: &'static str) -> SetResponseHeaderLayer<HeaderValue> {
+    SetResponseHeaderLayer::if_not_present(HeaderName::from_static(name), HeaderValue::from_static(value))
+}

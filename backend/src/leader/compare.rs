@@ -1,0 +1,81 @@
+//! Compares both sides in full: after a start, when the bucket was replaced, and every few minutes.
+
+use std::collections::HashSet;
+
+use async_nats::Client;
+use serde_json::json;
+use shared::wire::state::Envelope;
+
+use crate::leader::bucket::{Bucket, BucketError};
+use crate::leader::publish::publish_environment;
+use crate::state::AppState;
+use crate::store;
+use crate::store::StoreError;
+use crate::store::changeset::{Entry, NewChangeset};
+
+/// Reads the bucket and puts everything that it lacks.
+pub(super) async fn fill(state: &AppState, bus: &Client) -> Result<Bucket, BucketError> {
+    let mut bucket = Bucket::open(bus).await?;
+    let seen = bucket.held.values().map(|held| held.revision).max().unwrap_or(0).max(state.live.newest_revision());
+    raise_above(state, seen).await?;
+    let environments = {
+        let mut db = state.pool.acquire().await.map_err(StoreError::from)?;
+        store::state::list_revisions(&mut db).await?
+    };
+    let mut known = HashSet::new();
+    for (environment, _) in environments {
+        let rows = {
+            let mut db = state.pool.acquire().await.map_err(StoreError::from)?;
+            store::state::list_above(&mut db, environment, 0).await?
+        };
+        known.extend(rows.iter().map(|row| row.key.clone()));
+        publish_environment(&mut bucket, rows).await?;
+    }
+    let strangers = bucket.held.keys().filter(|key| !known.contains(*key)).count();
+    if strangers > 0 {
+        tracing::warn!(keys = strangers, "the bucket holds keys that the database does not know; edges keep them");
+    }
+    tracing::info!(keys = bucket.held.len(), "the bucket holds what the database says");
+    Ok(bucket)
+}
+
+/// Revisions never go back: a database that is older than what edges or the bucket have seen (a restored backup, a
+/// promoted replica) raises its counter above that, stamps all of `state` anew, and writes it into the history.
+async fn raise_above(state: &AppState, seen: u64) -> Result<(), StoreError> {
+    let mut tx = state.pool.begin().await?;
+    let before = store::changeset::current_revision(&mut tx).await?;
+    let Some(revision) = store::changeset::raise_revision(&mut tx, seen).await? else { return Ok(()) };
+    tracing::warn!(before, seen, revision, "the database is older than what was published; revisions go on above it");
+    for (environment, _) in store::state::list_revisions(&mut tx).await? {
+        let mut rows = store::state::list_above(&mut tx, environment, 0).await?;
+        for row in &mut rows {
+            row.revision = revision;
+            row.value = restamped(&row.value, revision).unwrap_or_else(|| row.value.clone());
+        }
+        store::state::save(&mut tx, &rows).await?;
+    }
+    let new = NewChangeset {
+        id: state.clock.id(),
+        project: None,
+        author: None,
+        note: "restored: the database was older than what had been published",
+        revision,
+        applied_at: state.clock.now(),
+    };
+    let entry = Entry {
+        environment: None,
+        entity: "restored",
+        entity_id: None,
+        entity_key: String::new(),
+        before: Some(json!({ "revision": before })),
+        after: Some(json!({ "revision": revision })),
+    };
+    store::changeset::insert(&mut tx, &new, &[entry]).await?;
+    tx.commit().await?;
+    Ok(())
+}
+
+fn restamped(value: &str, revision: u64) -> Option<String> {
+    let envelope: Envelope = serde_json::from_str(value).ok()?;
+    serde_json::to_string(&Envelope { revision, ..envelope }).ok()
+}

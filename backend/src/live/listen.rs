@@ -1,0 +1,152 @@
+//! Keeps [`Live`] current: what edges say over NATS, what other backends commit, and a tick for what only time changes.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use async_nats::{Client, Message};
+use futures::StreamExt;
+use shared::model::id::ProcessId;
+use shared::wire::api::event::{Changed, Event};
+use shared::wire::edge::{GOODBYE_SUBJECT, Goodbye, HEARTBEAT_SUBJECT, RECEIPT_SUBJECT};
+use sqlx::postgres::PgListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::error::{AppError, chain};
+use crate::leader::ingest;
+use crate::live::Audience;
+use crate::state::AppState;
+use crate::store;
+
+/// Viewers hear of edges and counts at most this often.
+const TICK: Duration = Duration::from_secs(1);
+/// Wait before following a dependency again that was gone.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// What viewers have not been told yet.
+#[derive(Debug, Default)]
+struct News {
+    edges: AtomicBool,
+    counts: AtomicBool,
+}
+
+/// Runs until stopped; a dependency that is gone is waited for.
+pub async fn listen(state: AppState, bus: Client, stop: CancellationToken) {
+    let news = News::default();
+    tokio::select! {
+        () = follow_edges(&state, &bus, &news) => {}
+        () = follow_database(&state, &news) => {}
+        () = tick(&state, &news) => {}
+        () = stop.cancelled() => {}
+    }
+}
+
+async fn follow_edges(state: &AppState, bus: &Client, news: &News) {
+    loop {
+        // One subscription keeps the order of an edge's messages.
+        match bus.subscribe("fluxgate.edge.*").await {
+            Ok(mut messages) => {
+                while let Some(message) = messages.next().await {
+                    heard(state, &message, news);
+                }
+            }
+            Err(error) => tracing::warn!(error = %chain(&error), "cannot listen to edges yet"),
+        }
+        tokio::time::sleep(RETRY).await;
+    }
+}
+
+fn heard(state: &AppState, message: &Message, news: &News) {
+    let now = state.clock.now();
+    let subject = message.subject.as_str();
+    let read = match subject {
+        RECEIPT_SUBJECT => serde_json::from_slice(&message.payload).map(|receipt| {
+            let detail = state.live.receipt(&receipt, now);
+            let audience = Audience::Environment(receipt.environment);
+            state.live.tell(Some(audience), Event::Receipt(detail));
+            news.edges.store(true, Ordering::Relaxed);
+        }),
+        HEARTBEAT_SUBJECT => serde_json::from_slice(&message.payload).map(|heartbeat| {
+            if state.live.heard(heartbeat, now) {
+                news.edges.store(true, Ordering::Relaxed);
+            }
+        }),
+        GOODBYE_SUBJECT => serde_json::from_slice::<Goodbye>(&message.payload).map(|goodbye| {
+            state.live.depart(goodbye.process);
+            news.edges.store(true, Ordering::Relaxed);
+        }),
+        _ => Ok(()),
+    };
+    if let Err(error) = read {
+        tracing::warn!(subject, error = %error, "an edge says what this version cannot read");
+    }
+}
+
+async fn follow_database(state: &AppState, news: &News) {
+    loop {
+        if let Err(error) = follow_database_once(state, news).await {
+            tracing::warn!(error = %chain(&error), "cannot listen to the database yet");
+        }
+        tokio::time::sleep(RETRY).await;
+        // What was said meanwhile is lost; viewers ask for everything again.
+        state.live.tell(None, Event::Resync);
+    }
+}
+
+async fn follow_database_once(state: &AppState, news: &News) -> Result<(), AppError> {
+    let mut listener = PgListener::connect_with(&state.pool).await?;
+    listener.listen_all([store::changeset::CHANNEL, store::edge::CHANNEL, ingest::CHANNEL]).await?;
+    let edges = store::edge::list(&mut *state.pool.acquire().await?).await?;
+    state.live.load(edges);
+    // `None` means that the connection was lost and made anew; notifications in between are gone.
+    while let Some(notification) = listener.try_recv().await? {
+        match notification.channel() {
+            store::changeset::CHANNEL => {
+                if let Ok(revision) = notification.payload().parse() {
+                    state.live.note_commit(revision, state.clock.now());
+                    tell_changed(state, revision).await?;
+                }
+            }
+            store::edge::CHANNEL => {
+                if let Ok(process) = notification.payload().parse::<ProcessId>() {
+                    state.live.forget(process);
+                    news.edges.store(true, Ordering::Relaxed);
+                }
+            }
+            _ => news.counts.store(true, Ordering::Relaxed),
+        }
+    }
+    Ok(())
+}
+
+async fn tell_changed(state: &AppState, revision: u64) -> Result<(), AppError> {
+    let summary = store::changeset::summary(&mut *state.pool.acquire().await?, revision).await?;
+    let Some(summary) = summary else { return Ok(()) };
+    let (Some(id), Some(key)) = (summary.project_id, summary.project) else {
+        state.live.tell(None, Event::Resync);
+        return Ok(());
+    };
+    let changed = Changed {
+        revision,
+        project: key.parse().map_err(AppError::internal)?,
+        environments: summary.environments,
+        flags: summary.flags.iter().filter_map(|key| key.parse().ok()).collect(),
+        by: summary.author.unwrap_or_else(|| "FluxGate".into()),
+    };
+    state.live.tell(Some(Audience::Project(id)), Event::Changed(changed));
+    Ok(())
+}
+
+async fn tick(state: &AppState, news: &News) {
+    let mut silent = 0;
+    loop {
+        tokio::time::sleep(TICK).await;
+        let silent_now = state.live.silent(state.clock.now());
+        if news.edges.swap(false, Ordering::Relaxed) || silent_now != silent {
+            silent = silent_now;
+            state.live.tell(None, Event::Edges);
+        }
+        if news.counts.swap(false, Ordering::Relaxed) {
+            state.live.tell(None, Event::Counts);
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Environments of a project.
+
+use shared::model::id::{EnvironmentId, ProjectId};
+use shared::model::key::EnvironmentKey;
+use sqlx::PgConnection;
+use time::OffsetDateTime;
+
+use crate::store::StoreError;
+
+/// An environment.
+#[derive(Clone, Debug)]
+pub struct Environment {
+    /// Its id.
+    pub id: EnvironmentId,
+    /// Names it inside its project.
+    pub key: String,
+    /// For people.
+    pub name: String,
+    /// 1 to 8.
+    pub hue: i16,
+    /// The last changeset that touched it; 0 before the first.
+    pub revision: i64,
+    /// Bytes that it holds in the bucket.
+    pub state_bytes: i64,
+}
+
+/// Lists the environments of a project in promotion order.
+pub async fn list(db: &mut PgConnection, project: ProjectId) -> Result<Vec<Environment>, StoreError> {
+    let environments = sqlx::query_as!(
+        Environment,
+        r#"select environments.id, environments.key, environments.name, environments.hue,
+                  environments.state_bytes, coalesce(state.revision, 0) as "revision!"
+           from environments
+           left join state on state.environment_id = environments.id
+                and state.key = environments.id || '.environment'
+           where environments.project_id = $1
+           order by environments.position"#,
+        project.uuid(),
+    )
+    .fetch_all(db)
+    .await?;
+    Ok(environments)
+}
+
+/// Adds an environment at the end of the promotion order.
+pub async fn insert(
+    db: &mut PgConnection,
+    project: ProjectId,
+    id: EnvironmentId,
+    key: &EnvironmentKey,
+    name: &str,
+    hue: u8,
+    at: OffsetDateTime,
+) -> Result<(), StoreError> {
+    sqlx::query!(
+        "insert into environments (id, project_id, key, name, hue, position, created_at)
+         select $1, $2, $3, $4, $5, coalesce(max(position) + 1, 0), $6
+         from environments
+         where project_id = $2",
+        id.uuid(),
+        project.uuid(),
+        key.as_str(),
+        name,
+        i16::from(hue),
+        at,
+    )
+    .execute(db)
+    .await?;
+    Ok(())
+}
+
+/// The project that an environment belongs to.
+pub async fn project_of(db: &mut PgConnection, id: EnvironmentId) -> Result<Option<ProjectId>, StoreError> {
+    let project =
+        sqlx::query_scalar!("select project_id from environments where id = $1", id.uuid()).fetch_optional(db).await?;
+    Ok(project.map(ProjectId::from))
+}
+
+/// Adds to the bytes that an environment holds in the bucket.
+pub async fn add_state_bytes(db: &mut PgConnection, id: EnvironmentId, delta: i64) -> Result<(), StoreError> {
+    sqlx::query!("update environments set state_bytes = state_bytes + $2 where id = $1", id.uuid(), delta)
+        .execute(db)
+        .await?;
+    Ok(())
+}

@@ -1,0 +1,103 @@
+//! All the SQL there is. Functions take a connection first and the scope (project, environment) next; the pool and an
+//! open transaction both provide a connection, so each query is written once.
+
+pub mod changeset;
+pub mod config;
+pub mod count;
+pub mod edge;
+pub mod environment;
+pub mod flag;
+pub mod kill;
+pub mod project;
+pub mod sdk_key;
+pub mod segment;
+pub mod session;
+pub mod state;
+pub mod user;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use thiserror::Error;
+
+/// Format of the documents that this version writes into `jsonb` columns.
+pub const DOCUMENT_FORMAT: i32 = 1;
+
+/// Why the database did not do what was asked.
+#[derive(Debug, Error)]
+pub enum StoreError {
+    /// A constraint refused the row.
+    #[error("constraint {0} refused the row")]
+    Conflict(String),
+    /// A row holds what this version cannot read.
+    #[error("{table} {id} holds a document that cannot be read (format {format})")]
+    Corrupt {
+        /// The table.
+        table: &'static str,
+        /// The row.
+        id: String,
+        /// The document's format.
+        format: i32,
+        /// Why.
+        source: Option<serde_json::Error>,
+    },
+    /// Anything else.
+    #[error("the database failed")]
+    Database(#[source] sqlx::Error),
+}
+
+impl StoreError {
+    /// True when asking again later may help.
+    pub fn is_unavailable(&self) -> bool {
+        match self {
+            Self::Database(sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed) => true,
+            // 57P0x: the server is being stopped or started; 53300: too many connections.
+            Self::Database(sqlx::Error::Database(error)) => {
+                error.code().is_some_and(|code| code.starts_with("57P") || code == "53300")
+            }
+            _ => false,
+        }
+    }
+
+    /// True when this constraint refused the row.
+    pub fn is_conflict(&self, constraint: &str) -> bool {
+        matches!(self, Self::Conflict(name) if name == constraint)
+    }
+}
+
+impl From<sqlx::Error> for StoreError {
+    fn from(error: sqlx::Error) -> Self {
+        match error.as_database_error().and_then(|e| e.constraint()) {
+            Some(constraint) => Self::Conflict(constraint.into()),
+            None => Self::Database(error),
+        }
+    }
+}
+
+/// Reads a document of a format that this version knows.
+fn read_document<T: DeserializeOwned>(
+    table: &'static str,
+    id: impl ToString,
+    format: i32,
+    document: serde_json::Value,
+) -> Result<T, StoreError> {
+    let corrupt = |source| StoreError::Corrupt { table, id: id.to_string(), format, source };
+    if format > DOCUMENT_FORMAT {
+        return Err(corrupt(None));
+    }
+    serde_json::from_value(document).map_err(|error| corrupt(Some(error)))
+}
+
+/// The document as `jsonb`.
+fn write_document(document: &impl Serialize) -> Result<serde_json::Value, StoreError> {
+    serde_json::to_value(document).map_err(|error| StoreError::Database(sqlx::Error::Encode(Box::new(error))))
+}
+
+/// Revisions, versions and counts are never negative; `bigint` is the nearest type PostgreSQL has.
+fn unsigned(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}
+
+/// The other way round; beyond 2^63 nothing is stored.
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,104 @@
+//! Projects, and who belongs to them.
+
+use shared::model::id::{ProjectId, UserId};
+use shared::model::key::ProjectKey;
+use sqlx::PgConnection;
+use time::OffsetDateTime;
+
+use crate::store::{StoreError, unsigned};
+
+/// The most projects that one answer lists.
+pub const LIST_MAX: i64 = 1_000;
+
+/// A project as one person sees it.
+#[derive(Clone, Debug)]
+pub struct Project {
+    /// Its id.
+    pub id: ProjectId,
+    /// Names it in addresses.
+    pub key: String,
+    /// For people.
+    pub name: String,
+    /// Flags that are not archived.
+    pub flags: i64,
+    /// The person's role; absent when they are no member.
+    pub role: Option<String>,
+}
+
+impl Project {
+    /// Flags that are not archived.
+    pub fn flag_count(&self) -> u64 {
+        unsigned(self.flags)
+    }
+}
+
+/// Finds a project, with the role of a person in it.
+pub async fn find(db: &mut PgConnection, key: &str, user: UserId) -> Result<Option<Project>, StoreError> {
+    let project = sqlx::query_as!(
+        Project,
+        r#"select projects.id, projects.key, projects.name, members.role as "role?",
+                  (select count(*) from flags
+                   where flags.project_id = projects.id and flags.archived_at is null) as "flags!"
+           from projects
+           left join members on members.project_id = projects.id and members.user_id = $2
+           where projects.key = $1"#,
+        key,
+        user.uuid(),
+    )
+    .fetch_optional(db)
+    .await?;
+    Ok(project)
+}
+
+/// Lists the projects that a person may see, by name.
+pub async fn list(db: &mut PgConnection, user: UserId, is_admin: bool) -> Result<Vec<Project>, StoreError> {
+    let projects = sqlx::query_as!(
+        Project,
+        r#"select projects.id, projects.key, projects.name, members.role as "role?",
+                  (select count(*) from flags
+                   where flags.project_id = projects.id and flags.archived_at is null) as "flags!"
+           from projects
+           left join members on members.project_id = projects.id and members.user_id = $1
+           where $2 or members.role is not null
+           order by projects.name, projects.id
+           limit $3"#,
+        user.uuid(),
+        is_admin,
+        LIST_MAX,
+    )
+    .fetch_all(db)
+    .await?;
+    Ok(projects)
+}
+
+/// Adds a project.
+pub async fn insert(
+    db: &mut PgConnection,
+    id: ProjectId,
+    key: &ProjectKey,
+    name: &str,
+    at: OffsetDateTime,
+) -> Result<(), StoreError> {
+    sqlx::query!(
+        "insert into projects (id, key, name, created_at) values ($1, $2, $3, $4)",
+        id.uuid(),
+        key.as_str(),
+        name,
+        at,
+    )
+    .execute(db)
+    .await?;
+    Ok(())
+}
+
+/// Holds the project's row until the transaction ends: changesets of a project happen one after another.
+pub async fn lock(db: &mut PgConnection, id: ProjectId) -> Result<String, StoreError> {
+    let key = sqlx::query_scalar!("select key from projects where id = $1 for update", id.uuid()).fetch_one(db).await?;
+    Ok(key)
+}
+
+/// The key of a project, without holding it.
+pub async fn key(db: &mut PgConnection, id: ProjectId) -> Result<String, StoreError> {
+    let key = sqlx::query_scalar!("select key from projects where id = $1", id.uuid()).fetch_one(db).await?;
+    Ok(key)
+}

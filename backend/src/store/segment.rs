@@ -1,0 +1,208 @@
+//! Segments of a project.
+
+use serde_json::Value;
+use shared::model::id::{EnvironmentId, FlagId, ProjectId, SegmentId, UserId};
+use shared::model::segment::SegmentDefinition;
+use sqlx::PgConnection;
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+use crate::store::{DOCUMENT_FORMAT, StoreError, read_document, unsigned, write_document};
+
+/// The most segments of a project.
+pub const LIST_MAX: i64 = 1_000;
+
+/// A segment as stored.
+#[derive(Clone, Debug)]
+pub struct Segment {
+    /// Its id.
+    pub id: SegmentId,
+    /// Who is in it.
+    pub definition: SegmentDefinition,
+    /// For people.
+    pub name: String,
+    /// Counts up with every save.
+    pub version: u64,
+    /// When it was saved.
+    pub changed_at: OffsetDateTime,
+    /// Who saved it.
+    pub changed_by: String,
+    /// Keys of flags that name it in any environment.
+    pub used_by: Vec<String>,
+}
+
+struct SegmentRow {
+    id: Uuid,
+    name: String,
+    format: i32,
+    document: Value,
+    version: i64,
+    changed_at: OffsetDateTime,
+    changed_by: String,
+    used_by: Vec<String>,
+}
+
+impl TryFrom<SegmentRow> for Segment {
+    type Error = StoreError;
+
+    fn try_from(row: SegmentRow) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: row.id.into(),
+            definition: read_document("segments", row.id, row.format, row.document)?,
+            name: row.name,
+            version: unsigned(row.version),
+            changed_at: row.changed_at,
+            changed_by: row.changed_by,
+            used_by: row.used_by,
+        })
+    }
+}
+
+/// A flag config that names a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Use {
+    /// The flag.
+    pub flag_id: FlagId,
+    /// Where.
+    pub environment_id: EnvironmentId,
+    /// The segment.
+    pub segment_id: SegmentId,
+}
+
+/// The segments of a project, by key; with `key`, that one alone.
+pub async fn list(db: &mut PgConnection, project: ProjectId, key: Option<&str>) -> Result<Vec<Segment>, StoreError> {
+    let rows = sqlx::query_as!(
+        SegmentRow,
+        r#"select segments.id, segments.name, segments.format, segments.document, segments.version,
+                  segments.changed_at, users.name as changed_by,
+                  array(select distinct flags.key from flag_segments
+                        join flags on flags.id = flag_segments.flag_id
+                        where flag_segments.segment_id = segments.id order by flags.key) as "used_by!"
+           from segments
+           join users on users.id = segments.changed_by
+           where segments.project_id = $1 and ($2::text is null or segments.key = $2)
+           order by segments.key
+           limit $3"#,
+        project.uuid(),
+        key,
+        LIST_MAX,
+    )
+    .fetch_all(db)
+    .await?;
+    rows.into_iter().map(Segment::try_from).collect()
+}
+
+/// Which of these keys exist in the project.
+pub async fn ids(
+    db: &mut PgConnection,
+    project: ProjectId,
+    keys: &[String],
+) -> Result<Vec<(String, SegmentId)>, StoreError> {
+    let rows =
+        sqlx::query!("select key, id from segments where project_id = $1 and key = any ($2)", project.uuid(), keys,)
+            .fetch_all(db)
+            .await?;
+    Ok(rows.into_iter().map(|row| (row.key, row.id.into())).collect())
+}
+
+/// How many segments a project has.
+pub async fn count(db: &mut PgConnection, project: ProjectId) -> Result<i64, StoreError> {
+    let count =
+        sqlx::query_scalar!(r#"select count(*) as "count!" from segments where project_id = $1"#, project.uuid())
+            .fetch_one(db)
+            .await?;
+    Ok(count)
+}
+
+/// Documents of these segments, for rendering.
+pub async fn list_definitions(
+    db: &mut PgConnection,
+    segments: &[SegmentId],
+) -> Result<Vec<(SegmentId, SegmentDefinition)>, StoreError> {
+    let ids: Vec<Uuid> = segments.iter().map(|id| id.uuid()).collect();
+    let rows =
+        sqlx::query!("select id, format, document from segments where id = any ($1)", &ids).fetch_all(db).await?;
+    rows.into_iter()
+        .map(|row| Ok((row.id.into(), read_document("segments", row.id, row.format, row.document)?)))
+        .collect()
+}
+
+/// Configs that name any of these segments.
+pub async fn list_uses(db: &mut PgConnection, segments: &[SegmentId]) -> Result<Vec<Use>, StoreError> {
+    let ids: Vec<Uuid> = segments.iter().map(|id| id.uuid()).collect();
+    let uses = sqlx::query_as!(
+        Use,
+        "select flag_id, environment_id, segment_id from flag_segments where segment_id = any ($1)",
+        &ids,
+    )
+    .fetch_all(db)
+    .await?;
+    Ok(uses)
+}
+
+/// Segments that any of these flags name, in any environment.
+pub async fn list_used_by(db: &mut PgConnection, flags: &[FlagId]) -> Result<Vec<SegmentId>, StoreError> {
+    let ids: Vec<Uuid> = flags.iter().map(|id| id.uuid()).collect();
+    let used = sqlx::query_scalar!("select distinct segment_id from flag_segments where flag_id = any ($1)", &ids)
+        .fetch_all(db)
+        .await?;
+    Ok(used.into_iter().map(SegmentId::from).collect())
+}
+
+/// Adds a segment.
+pub async fn insert(
+    db: &mut PgConnection,
+    project: ProjectId,
+    id: SegmentId,
+    definition: &SegmentDefinition,
+    name: &str,
+    author: UserId,
+    at: OffsetDateTime,
+) -> Result<(), StoreError> {
+    sqlx::query!(
+        "insert into segments (id, project_id, key, name, format, document, version, changed_at, changed_by)
+         values ($1, $2, $3, $4, $5, $6, 1, $7, $8)",
+        id.uuid(),
+        project.uuid(),
+        definition.key.as_str(),
+        name,
+        DOCUMENT_FORMAT,
+        write_document(definition)?,
+        at,
+        author.uuid(),
+    )
+    .execute(db)
+    .await?;
+    Ok(())
+}
+
+/// Writes a changed segment with its next version.
+pub async fn update(
+    db: &mut PgConnection,
+    id: SegmentId,
+    definition: &SegmentDefinition,
+    name: &str,
+    author: UserId,
+    at: OffsetDateTime,
+) -> Result<(), StoreError> {
+    sqlx::query!(
+        "update segments
+         set name = $2, format = $3, document = $4, version = version + 1, changed_at = $5, changed_by = $6
+         where id = $1",
+        id.uuid(),
+        name,
+        DOCUMENT_FORMAT,
+        write_document(definition)?,
+        at,
+        author.uuid(),
+    )
+    .execute(db)
+    .await?;
+    Ok(())
+}
+
+/// Removes a segment; refused by `flag_segments_segment` while a config names it.
+pub async fn delete(db: &mut PgConnection, id: SegmentId) -> Result<(), StoreError> {
+    sqlx::query!("delete from segments where id = $1", id.uuid()).execute(db).await?;
+    Ok(())
+}
