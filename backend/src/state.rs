@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use sqlx::PgPool;
+use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
 use crate::auth::limit::TryLimit;
 use crate::auth::session::SessionKeys;
 use crate::clock::Clock;
-use crate::config::Config;
+use crate::config::{Config, ConfigError};
 use crate::live::Live;
 
 /// Cheap to clone; shared by all requests and tasks.
@@ -30,4 +31,31 @@ pub struct AppState {
     pub setup_code: Option<Arc<str>>,
     /// Cancelled when the process stops, so that streams end.
     pub stopping: CancellationToken,
+}
+
+impl AppState {
+    /// Nobody is known to be live, and first run is closed.
+    pub fn new(config: Config, pool: PgPool, stopping: CancellationToken) -> Result<Self, StartError> {
+        Ok(Self {
+            pool,
+            clock: Clock::default(),
+            session_keys: Arc::new(SessionKeys::new(&config.auth.secret_bytes()?)?),
+            config: Arc::new(config),
+            sign_in_limit: Arc::default(),
+            live: Arc::default(),
+            setup_code: None,
+            stopping,
+        })
+    }
+}
+
+/// Why a backend cannot start with its settings.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// A setting is wrong.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The keys that sign sessions cannot be made.
+    #[error("the keys that sign sessions cannot be derived from auth.secret")]
+    Keys(#[from] jsonwebtoken::errors::Error),
 }

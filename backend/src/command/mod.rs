@@ -2,12 +2,10 @@
 
 mod create_admin;
 mod create_demo;
-mod migrate;
 mod serve;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
@@ -15,12 +13,10 @@ use sqlx::PgPool;
 use sqlx::postgres::PgPoolOptions;
 use tokio_util::sync::CancellationToken;
 
-use crate::auth::session::SessionKeys;
-use crate::clock::Clock;
 use crate::config::Config;
 use crate::error::chain;
 use crate::state::AppState;
-use crate::telemetry;
+use crate::{store, telemetry};
 
 /// Connections that requests share.
 const CONNECTIONS_MAX: u32 = 20;
@@ -88,7 +84,7 @@ pub fn run(arguments: Arguments) -> ExitCode {
 async fn dispatch(command: Command, config: Config) -> Result<(), Failure> {
     match command {
         Command::Serve => serve::run(config).await,
-        Command::Migrate => migrate::run(&connect(&config).await?).await,
+        Command::Migrate => Ok(store::migration::run(&connect(&config).await?).await?),
         Command::CreateDemo { email, password } => {
             create_demo::run(&offline_state(config).await?, &email, password).await
         }
@@ -101,24 +97,11 @@ async fn dispatch(command: Command, config: Config) -> Result<(), Failure> {
 /// A migrated database and nothing else, for commands that write and end.
 async fn offline_state(config: Config) -> Result<AppState, Failure> {
     let pool = connect(&config).await?;
-    migrate::run(&pool).await?;
-    build_state(config, pool, CancellationToken::new())
+    store::migration::run(&pool).await?;
+    Ok(AppState::new(config, pool, CancellationToken::new())?)
 }
 
 async fn connect(config: &Config) -> Result<PgPool, Failure> {
     let options = PgPoolOptions::new().max_connections(CONNECTIONS_MAX).acquire_timeout(ACQUIRE_MAX);
     Ok(options.connect_lazy(&config.database.url)?)
-}
-
-fn build_state(config: Config, pool: PgPool, stopping: CancellationToken) -> Result<AppState, Failure> {
-    Ok(AppState {
-        pool,
-        clock: Clock::default(),
-        session_keys: Arc::new(SessionKeys::new(&config.auth.secret_bytes()?)?),
-        config: Arc::new(config),
-        sign_in_limit: Arc::default(),
-        live: Arc::default(),
-        setup_code: None,
-        stopping,
-    })
 }

@@ -8,12 +8,13 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::auth::sdk_key::{hex, random_bytes};
-use crate::command::{Failure, build_state, connect, migrate};
+use crate::command::{Failure, connect};
 use crate::config::Config;
 use crate::error::chain;
 use crate::http::router::router;
 use crate::state::AppState;
-use crate::{app, bus, leader, live};
+use crate::store::migration::MigrationError;
+use crate::{app, bus, leader, live, store};
 
 /// Wait between tries while PostgreSQL is not there yet.
 const RETRY: Duration = Duration::from_secs(1);
@@ -31,18 +32,18 @@ pub(super) async fn run(config: Config) -> Result<(), Failure> {
     stopping.spawn(wait_for_signal(stop.clone()));
 
     let pool = connect(&config).await?;
-    while let Err(error) = migrate::run(&pool).await {
-        if !is_unavailable(&*error) {
-            return Err(error);
+    while let Err(error) = store::migration::run(&pool).await {
+        if !is_unavailable(&error) {
+            return Err(error.into());
         }
-        tracing::warn!(error = %chain(&*error), "waiting for PostgreSQL");
+        tracing::warn!(error = %chain(&error), "waiting for PostgreSQL");
         tokio::select! {
             () = tokio::time::sleep(RETRY) => {}
             () = stop.cancelled() => return Ok(()),
         }
     }
     let public_url = config.server.public_url.clone();
-    let mut state = build_state(config, pool, stop.clone())?;
+    let mut state = AppState::new(config, pool, stop.clone())?;
     open_setup(&mut state, &public_url).await?;
     if public_url.starts_with("http://") {
         tracing::warn!(
@@ -94,17 +95,10 @@ async fn wait_for_signal(stop: CancellationToken) {
 }
 
 /// True when the database may come yet.
-fn is_unavailable(error: &(dyn std::error::Error + 'static)) -> bool {
-    let mut cause = Some(error);
-    while let Some(error) = cause {
-        if let Some(error) = error.downcast_ref::<sqlx::Error>() {
-            return match error {
-                sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut => true,
-                sqlx::Error::Database(error) => error.code().is_some_and(|code| code.starts_with("57P")),
-                _ => false,
-            };
-        }
-        cause = error.source();
+fn is_unavailable(error: &MigrationError) -> bool {
+    match error {
+        MigrationError::Database(sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut) => true,
+        MigrationError::Database(sqlx::Error::Database(error)) => error.code().is_some_and(|c| c.starts_with("57P")),
+        _ => false,
     }
-    false
 }

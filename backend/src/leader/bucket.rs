@@ -56,8 +56,6 @@ pub(super) struct Bucket {
 pub(super) enum Put {
     /// It is there.
     Done,
-    /// The same or something newer was there already.
-    Known,
     /// NATS will never take this value; others go on.
     Refused(String),
 }
@@ -71,20 +69,8 @@ impl Bucket {
     /// Makes the bucket when it is missing, and reads all of it.
     pub(super) async fn open(bus: &Client) -> Result<Self, BucketError> {
         let context = jetstream::new(bus.clone());
-        let store = match context.get_key_value(BUCKET).await {
-            Ok(store) => store,
-            Err(_) => context
-                .create_key_value(kv::Config {
-                    bucket: BUCKET.into(),
-                    description: "What FluxGate edges must hold".into(),
-                    history: 1,
-                    max_value_size: i32::try_from(VALUE_BYTES_MAX).unwrap_or(i32::MAX),
-                    storage: stream::StorageType::File,
-                    ..Default::default()
-                })
-                .await
-                .map_err(nats)?,
-        };
+        context.get_or_create_stream(stream_config()).await.map_err(nats)?;
+        let store = context.get_key_value(BUCKET).await.map_err(nats)?;
         let created = store.stream.get_info().await.map_err(nats)?.created;
         let mut bucket = Self { store, created, held: HashMap::new() };
         match tokio::time::timeout(READ_MAX, bucket.read()).await {
@@ -108,13 +94,13 @@ impl Bucket {
             .is_none_or(|held| held.revision < row.revision || held.hash != hash(row.value.as_bytes()))
     }
 
-    /// Puts a row, unless the bucket has it or something newer. A key that is gone means that the bucket is another
-    /// one: then nothing may be put one by one, or edges would take a part for the whole.
+    /// Puts a row. A key that is gone means that the bucket is another one: then nothing may be put one by one, or edges
+    /// would take a part for the whole. A key that is newer means that the database may be a restored one.
     pub(super) async fn put(&self, row: &StateRow) -> Result<(Put, Held), BucketError> {
         let mut expected = self.held.get(&row.key).copied();
         for _ in 0..PUTS_MAX {
-            if let Some(held) = expected.filter(|held| held.revision > row.revision) {
-                return Ok((Put::Known, held));
+            if expected.is_some_and(|held| held.revision > row.revision) {
+                return Err(BucketError::Changed);
             }
             let sequence = expected.map_or(0, |held| held.sequence);
             match self.store.update(&row.key, row.value.clone().into(), sequence).await {
@@ -152,6 +138,25 @@ impl Bucket {
             }
         }
         Err(BucketError::Changed)
+    }
+}
+
+/// The stream behind the bucket. Made as a stream because `create_key_value` asks for the account's limits first, and
+/// cannot read what NATS 2.9 answers.
+fn stream_config() -> stream::Config {
+    stream::Config {
+        name: format!("KV_{BUCKET}"),
+        description: Some("What FluxGate edges must hold".into()),
+        subjects: vec![format!("$KV.{BUCKET}.>")],
+        max_messages_per_subject: 1,
+        // With room for the headers that compare and set.
+        max_message_size: i32::try_from(VALUE_BYTES_MAX + 4_096).unwrap_or(i32::MAX),
+        discard: stream::DiscardPolicy::New,
+        allow_rollup: true,
+        deny_delete: true,
+        allow_direct: true,
+        storage: stream::StorageType::File,
+        ..Default::default()
     }
 }
 

@@ -8,6 +8,7 @@ pub mod edge;
 pub mod environment;
 pub mod flag;
 pub mod kill;
+pub mod migration;
 pub mod project;
 pub mod sdk_key;
 pub mod segment;

@@ -91,9 +91,12 @@ pub async fn insert(
     Ok(())
 }
 
-/// Holds the project's row until the transaction ends: changesets of a project happen one after another.
+/// Holds the project's row until the transaction ends: changesets of a project happen one after another. Rows that only
+/// refer to the project, such as a kill's changeset, are not held up.
 pub async fn lock(db: &mut PgConnection, id: ProjectId) -> Result<String, StoreError> {
-    let key = sqlx::query_scalar!("select key from projects where id = $1 for update", id.uuid()).fetch_one(db).await?;
+    let key = sqlx::query_scalar!("select key from projects where id = $1 for no key update", id.uuid())
+        .fetch_one(db)
+        .await?;
     Ok(key)
 }
 

@@ -118,8 +118,13 @@ pub(super) fn json(value: &impl Serialize) -> Result<Value, AppError> {
 
 /// Problems of a part of the body, seen from the body's root.
 pub(in crate::app) fn invalid_at(prefix: &str, problems: Vec<FieldProblem>) -> AppError {
-    let located = problems.into_iter().map(|p| FieldProblem { field: format!("{prefix}.{}", p.field), ..p });
-    AppError::Invalid(located.collect())
+    AppError::Invalid(located(prefix, Err(problems)))
+}
+
+/// What a check of a part found, seen from the body's root.
+pub(super) fn located(prefix: &str, checked: Result<(), Vec<FieldProblem>>) -> Vec<FieldProblem> {
+    let problems = checked.err().unwrap_or_default();
+    problems.into_iter().map(|p| FieldProblem { field: format!("{prefix}.{}", p.field), ..p }).collect()
 }
 
 /// A name for people: 1 to 100 characters.

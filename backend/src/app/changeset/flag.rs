@@ -7,7 +7,7 @@ use shared::model::problem::FieldProblem;
 use shared::wire::api::flag::UpdateFlag;
 use sqlx::PgConnection;
 
-use crate::app::changeset::draft::{Draft, check_name, invalid_at};
+use crate::app::changeset::draft::{Draft, check_name, invalid_at, located};
 use crate::app::changeset::{NewFlag, check_version};
 use crate::app::flag::shape_text;
 use crate::error::AppError;
@@ -70,10 +70,14 @@ impl Draft {
         after.definition.variants = update.variants.unwrap_or(after.definition.variants);
         check_texts(&after.name, &after.description, &after.tags)?;
         after.definition.validate().map_err(AppError::Invalid)?;
+        let mut problems = Vec::new();
         for stored in store::config::list(db, &[before.id]).await? {
             let environment = self.environments.iter().find(|e| e.id == stored.environment_id);
             let path = format!("environments.{}", environment.map_or("?", |e| e.key.as_str()));
-            stored.config.validate(&after.definition).map_err(|problems| invalid_at(&path, problems))?;
+            problems.extend(located(&path, stored.config.validate(&after.definition)));
+        }
+        if !problems.is_empty() {
+            return Err(AppError::Invalid(problems));
         }
         store::flag::update(db, &after, self.author.user, self.at).await?;
         self.record(None, ("flag", before.id.uuid(), key.as_str()), Some(&before.definition), Some(&after.definition))?;

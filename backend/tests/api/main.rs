@@ -1,0 +1,12 @@
+//! The backend over HTTP, on a real PostgreSQL and a real NATS. `cargo xtask test` provides both.
+
+mod count;
+mod flag;
+mod kill;
+mod openapi;
+mod permission;
+mod publish;
+mod sdk_key;
+mod segment;
+mod session;
+mod support;

@@ -1,0 +1,12 @@
+//! A migrated database of its own and a running app for every test.
+
+mod nats;
+mod server;
+
+pub(crate) use nats::Nats;
+pub(crate) use server::{Answer, App, Person};
+
+/// An id for what a test makes up.
+pub(crate) fn new_id() -> uuid::Uuid {
+    backend::clock::Clock::default().id()
+}
