@@ -67,7 +67,7 @@ impl Murmur3 {
     }
 
     fn write(&mut self, mut bytes: &[u8]) {
-        while self.len % 4 != 0 {
+        while !self.len.is_multiple_of(4) {
             let Some((first, rest)) = bytes.split_first() else { return };
             self.write_byte(*first);
             bytes = rest;
@@ -83,7 +83,7 @@ impl Murmur3 {
     fn write_byte(&mut self, byte: u8) {
         self.tail |= u32::from(byte) << (8 * (self.len % 4));
         self.len = self.len.wrapping_add(1);
-        if self.len % 4 == 0 {
+        if self.len.is_multiple_of(4) {
             let block = std::mem::take(&mut self.tail);
             self.mix(block);
         }
