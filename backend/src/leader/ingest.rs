@@ -29,6 +29,8 @@ const CONSUMER: &str = "ingest";
 const PENDING_MAX: i64 = 64;
 /// A batch that was not acknowledged comes again after this.
 const ACK_WAIT: Duration = Duration::from_secs(30);
+/// The stream is looked at this often: a small read that tells whether it is still the same.
+const LOOK: Duration = Duration::from_secs(2);
 /// Wait after a failure.
 const RETRY: Duration = Duration::from_secs(1);
 /// The longest `place` or variant that is believed, in bytes.
@@ -97,7 +99,18 @@ async fn follow(state: &AppState, bus: &Bus) -> Result<(), IngestError> {
     // A consumer that was deleted with its stream is noticed by missing heartbeats.
     let messages = consumer.stream().heartbeat(Duration::from_secs(5)).expires(Duration::from_secs(15));
     let mut messages = messages.messages().await.map_err(nats)?;
-    while let Some(message) = messages.next().await {
+    let created = stream.cached_info().created;
+    let mut look = tokio::time::interval(LOOK);
+    loop {
+        let message = tokio::select! {
+            message = messages.next() => message,
+            _ = look.tick() => match stream.get_info().await {
+                Ok(info) if info.created == created => continue,
+                // Deleted with its store, or made anew: edges wait for one that is followed.
+                _ => return Ok(()),
+            },
+        };
+        let Some(message) = message else { return Ok(()) };
         let message = message.map_err(nats)?;
         match read(&message.payload) {
             Ok(batch) => {
@@ -105,12 +118,12 @@ async fn follow(state: &AppState, bus: &Bus) -> Result<(), IngestError> {
                 message.ack().await.map_err(IngestError::Nats)?;
             }
             Err(reason) => {
-                tracing::error!(subject = %message.subject, bytes = message.payload.len(), reason, "a batch of counts cannot be read");
+                let (subject, bytes) = (&message.subject, message.payload.len());
+                tracing::error!(%subject, bytes, reason, "a batch of counts cannot be read");
                 message.ack_with(AckKind::Term).await.map_err(IngestError::Nats)?;
             }
         }
     }
-    Ok(())
 }
 
 fn stream_config() -> stream::Config {
