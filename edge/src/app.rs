@@ -1,0 +1,34 @@
+//! What a request, and every task, can reach.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use arc_swap::ArcSwap;
+
+use crate::count::Counters;
+use crate::metrics::Metrics;
+use crate::snapshot::Snapshot;
+
+/// Shared by all tasks and worker threads.
+#[derive(Default)]
+pub struct App {
+    /// What is answered from; swapped whole by the feed.
+    pub snapshot: ArcSwap<Snapshot>,
+    /// How often each flag answered what.
+    pub counters: Arc<Counters>,
+    /// What `/metrics` shows.
+    pub metrics: Metrics,
+    stopping: AtomicBool,
+}
+
+impl App {
+    /// Makes readiness fail, so that nobody sends more requests here.
+    pub fn begin_to_stop(&self) {
+        self.stopping.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the process is on its way out.
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,306 @@
+//! Every setting of the edge with its default, unit and meaning.
+//!
+//! Defaults, then `edge.toml`, then the environment (`EDGE_NATS__URL` is `nats.url`), then `--set`; the later wins.
+//! Only variables with `__` are read, because Kubernetes adds `EDGE_PORT` and the like of its own. An unknown or
+//! invalid setting stops the start with its name and an example.
+
+mod setting;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use figment::Figment;
+use figment::providers::{Format, Serialized, Toml};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use tracing_subscriber::EnvFilter;
+
+use setting::{PREFIX, Setting, nearest};
+
+/// Read from the working folder when `--config` is not given and the file exists.
+const DEFAULT_FILE: &str = "edge.toml";
+
+/// All settings.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Where and how requests are taken.
+    pub server: Server,
+    /// Where the state comes from.
+    pub nats: Nats,
+    /// What survives a restart.
+    pub storage: Storage,
+    /// How evaluations are brought home.
+    pub counts: Counts,
+    /// What is logged.
+    pub log: Log,
+}
+
+/// Where and how requests are taken.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Server {
+    /// Address and port to listen on; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// Display name of this edge, 1 to 100 characters; the host's name when absent.
+    pub name: String,
+    /// The most connections at once, 1 to 1,000,000; further ones wait in the kernel's queue.
+    pub connections_max: u32,
+    /// How long a client may take for a request's head, and a connection may idle, in seconds, 1 to 3,600.
+    pub header_timeout_seconds: u64,
+}
+
+/// Where the state comes from.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Nats {
+    /// One or more server addresses, separated by commas.
+    pub url: String,
+    /// User of the role `edge`; absent when the server asks for none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// Its password.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub password: Option<String>,
+    /// A file holding the password, in place of `password`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub password_file: Option<PathBuf>,
+}
+
+/// What survives a restart.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Storage {
+    /// Folder of this edge alone; made when absent, with mode 0700.
+    pub dir: PathBuf,
+}
+
+/// How evaluations are brought home.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Counts {
+    /// How often counters are gathered and sent, in seconds, 1 to 60.
+    pub interval_seconds: u64,
+}
+
+/// What is logged.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Log {
+    /// For people or for machines.
+    pub format: LogFormat,
+    /// Levels by module, as `info,edge::feed=debug`.
+    pub filter: String,
+}
+
+/// How a line of the log looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// Text for people.
+    Pretty,
+    /// One JSON object per line.
+    Json,
+}
+
+impl fmt::Debug for Nats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Nats").field("user", &self.user).finish_non_exhaustive()
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            server: Server {
+                listen: SocketAddr::from(([127, 0, 0, 1], 8081)),
+                name: host_name(),
+                connections_max: 20_000,
+                header_timeout_seconds: 60,
+            },
+            nats: Nats { url: "nats://127.0.0.1:4222".into(), user: None, password: None, password_file: None },
+            storage: Storage { dir: "./edge-data".into() },
+            counts: Counts { interval_seconds: 5 },
+            log: Log { format: LogFormat::Pretty, filter: "info".into() },
+        }
+    }
+}
+
+/// Why the edge does not start.
+#[derive(Debug, Error)]
+pub enum ConfigError {
+    /// No setting of this name.
+    #[error("{0} is not a setting of the edge; settings look like {1}")]
+    Unknown(String, String),
+    /// A setting that cannot be used.
+    #[error("the setting {0} is invalid: {1}; for example {2}")]
+    Invalid(String, String, String),
+    /// The file named by `--config`.
+    #[error("the configuration file {} cannot be used: {problem}", .path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        problem: String,
+    },
+}
+
+impl Config {
+    /// Reads all sources. `file` is what `--config` names, `overrides` are texts as `server.name=edge-1`.
+    pub fn read(
+        file: Option<&Path>,
+        variables: impl IntoIterator<Item = (String, String)>,
+        overrides: &[String],
+    ) -> Result<Self, ConfigError> {
+        let mut figment = Figment::from(Serialized::defaults(Self::default()));
+        if let Some(path) = file {
+            if let Err(error) = std::fs::metadata(path) {
+                return Err(ConfigError::File { path: path.into(), problem: error.to_string() });
+            }
+            figment = figment.merge(Toml::file_exact(path));
+        } else if Path::new(DEFAULT_FILE).exists() {
+            figment = figment.merge(Toml::file_exact(DEFAULT_FILE));
+        }
+        let variables: BTreeMap<String, String> = variables
+            .into_iter()
+            .filter(|(name, _)| name.strip_prefix(PREFIX).is_some_and(|rest| rest.contains("__")))
+            .collect();
+        for (name, value) in variables {
+            let path = name[PREFIX.len()..].to_ascii_lowercase().replace("__", ".");
+            figment = merge(figment, &name, &path, &value)?;
+        }
+        for text in overrides {
+            let (path, value) = text.split_once('=').unwrap_or((text, ""));
+            figment = merge(figment, path, path, value)?;
+        }
+        let config: Self = figment.extract().map_err(|error| named(&error, file))?;
+        config.checked()
+    }
+
+    fn checked(mut self) -> Result<Self, ConfigError> {
+        let require = |path: &str, holds: bool, problem: &str| match (holds, Setting::of(path)) {
+            (false, Some(setting)) => Err(setting.invalid(problem)),
+            _ => Ok(()),
+        };
+        let server = &self.server;
+        require("server.name", (1..=100).contains(&server.name.chars().count()), "use 1 to 100 characters")?;
+        require("server.connections_max", (1..=1_000_000).contains(&server.connections_max), "use 1 to 1000000")?;
+        let head = server.header_timeout_seconds;
+        require("server.header_timeout_seconds", (1..=3_600).contains(&head), "use 1 to 3600 seconds")?;
+        require("counts.interval_seconds", (1..=60).contains(&self.counts.interval_seconds), "use 1 to 60 seconds")?;
+        require("log.filter", EnvFilter::try_new(&self.log.filter).is_ok(), "this is not a filter of levels")?;
+        let is_url = |url: &str| url.trim().parse::<async_nats::ServerAddr>().is_ok();
+        require("nats.url", self.nats.url.split(',').all(is_url), "this is not an address of a NATS server")?;
+        require("storage.dir", !self.storage.dir.as_os_str().is_empty(), "a folder is needed")?;
+        if let Some(path) = self.nats.password_file.take() {
+            let both = self.nats.password.is_none();
+            require("nats.password_file", both, "nats.password is set too; keep one of the two")?;
+            let read = std::fs::read_to_string(&path);
+            let problem = read.as_ref().err().map(|error| format!("{} cannot be read: {error}", path.display()));
+            require("nats.password_file", problem.is_none(), problem.as_deref().unwrap_or_default())?;
+            self.nats.password = read.ok().map(|text| text.trim_end_matches(['\r', '\n']).to_owned());
+        }
+        let is_pair = self.nats.user.is_some() == self.nats.password.is_some();
+        require("nats.password", is_pair, "nats.user and nats.password go together")?;
+        Ok(self)
+    }
+}
+
+/// Adds one setting that came as text.
+fn merge(figment: Figment, name: &str, path: &str, value: &str) -> Result<Figment, ConfigError> {
+    let Some(setting) = Setting::of(path) else {
+        return Err(ConfigError::Unknown(name.into(), nearest(path).example()));
+    };
+    if setting.is_number {
+        let number: u64 = value.trim().parse().map_err(|_| setting.invalid(format!("'{value}' is not a number")))?;
+        Ok(figment.merge((path, number)))
+    } else {
+        Ok(figment.merge((path, value)))
+    }
+}
+
+/// Names the setting that figment complains about, with an example.
+fn named(error: &figment::Error, file: Option<&Path>) -> ConfigError {
+    let path = error.path.join(".");
+    match (&error.kind, Setting::of(&path)) {
+        (figment::error::Kind::UnknownField(field, _), _) => {
+            let whole =
+                if path.is_empty() || path.ends_with(field.as_str()) { path } else { format!("{path}.{field}") };
+            let whole = if whole.is_empty() { field.clone() } else { whole };
+            let example = nearest(&whole).example();
+            ConfigError::Unknown(whole, example)
+        }
+        (kind, Some(setting)) => setting.invalid(kind),
+        (kind, None) => {
+            ConfigError::File { path: file.unwrap_or(Path::new(DEFAULT_FILE)).into(), problem: kind.to_string() }
+        }
+    }
+}
+
+/// The host's name as Linux knows it.
+fn host_name() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let name: String = name.trim().chars().take(100).collect();
+    if name.is_empty() { "edge".into() } else { name }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(variables: &[(&str, &str)]) -> Result<Config, ConfigError> {
+        let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Config::read(None, variables, &[])
+    }
+
+    fn error(variables: &[(&str, &str)]) -> String {
+        read(variables).expect_err("refused").to_string()
+    }
+
+    #[test]
+    fn variables_without_a_section_are_not_read() {
+        let config = read(&[("EDGE_PORT", "tcp://10.0.0.1:80"), ("EDGE_SERVER__NAME", "12")]).expect("settings");
+        assert_eq!(config.server.name, "12");
+    }
+
+    #[test]
+    fn an_unknown_or_invalid_setting_is_named_with_an_example() {
+        let unknown = error(&[("EDGE_SERVER__LISTN", "127.0.0.1:1")]);
+        assert!(unknown.contains("EDGE_SERVER__LISTN") && unknown.contains("EDGE_SERVER__LISTEN="), "{unknown}");
+        let invalid = error(&[("EDGE_SERVER__LISTEN", "8081")]);
+        assert!(invalid.contains("EDGE_SERVER__LISTEN=127.0.0.1:8081"), "{invalid}");
+        let zero = error(&[("EDGE_COUNTS__INTERVAL_SECONDS", "0")]);
+        assert!(zero.contains("EDGE_COUNTS__INTERVAL_SECONDS") && zero.contains("1 to 60"), "{zero}");
+        assert!(error(&[("EDGE_LOG__FORMAT", "xml")]).contains("EDGE_LOG__FORMAT=json"));
+    }
+
+    #[test]
+    fn a_file_is_overridden_by_variables_and_these_by_the_command_line() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("edge.toml");
+        let toml = "[server]\nname = \"file\"\n[log]\nfilter = \"debug\"\n[nats]\nurl = \"nats://file:1\"\n";
+        std::fs::write(&file, toml).expect("a file");
+        let variables = [("EDGE_SERVER__NAME", "variable"), ("EDGE_LOG__FILTER", "warn")]
+            .map(|(a, b)| (a.to_owned(), b.to_owned()));
+        let config = Config::read(Some(&file), variables, &["server.name=flag".into()]).expect("settings");
+        assert_eq!((config.server.name.as_str(), config.log.filter.as_str()), ("flag", "warn"));
+        assert_eq!(config.nats.url, "nats://file:1");
+        std::fs::write(&file, "[server]\nnaem = \"x\"\n").expect("a file");
+        let error = Config::read(Some(&file), [], &[]).expect_err("refused").to_string();
+        assert!(error.contains("naem") && error.contains("EDGE_SERVER__"), "{error}");
+    }
+
+    #[test]
+    fn a_secret_may_lie_in_a_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("password");
+        std::fs::write(&file, "secret\n").expect("a file");
+        let path = file.to_str().expect("a path");
+        let config = read(&[("EDGE_NATS__USER", "edge"), ("EDGE_NATS__PASSWORD_FILE", path)]).expect("settings");
+        assert_eq!(config.nats.password.as_deref(), Some("secret"));
+        let error = error(&[("EDGE_NATS__USER", "edge"), ("EDGE_NATS__PASSWORD_FILE", "/nowhere")]);
+        assert!(error.contains("EDGE_NATS__PASSWORD_FILE") && error.contains("/nowhere"), "{error}");
+    }
+}

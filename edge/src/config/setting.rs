@@ -1,0 +1,66 @@
+//! The names of all settings, with an example each, for sources that give them as text.
+
+use std::fmt;
+
+use crate::config::ConfigError;
+
+/// What variables of the edge begin with.
+pub(super) const PREFIX: &str = "EDGE_";
+
+/// A setting as a text source may give it.
+pub(super) struct Setting {
+    pub(super) path: &'static str,
+    pub(super) is_number: bool,
+    example: &'static str,
+}
+
+const fn text(path: &'static str, example: &'static str) -> Setting {
+    Setting { path, is_number: false, example }
+}
+
+const fn number(path: &'static str, example: &'static str) -> Setting {
+    Setting { path, is_number: true, example }
+}
+
+const SETTINGS: [Setting; 12] = [
+    text("server.listen", "127.0.0.1:8081"),
+    text("server.name", "edge-1"),
+    number("server.connections_max", "20000"),
+    number("server.header_timeout_seconds", "60"),
+    text("nats.url", "nats://127.0.0.1:4222"),
+    text("nats.user", "edge"),
+    text("nats.password", "a-long-password"),
+    text("nats.password_file", "/run/secrets/nats-password"),
+    text("storage.dir", "/var/lib/fluxgate-edge"),
+    number("counts.interval_seconds", "5"),
+    text("log.format", "json"),
+    text("log.filter", "info,edge=debug"),
+];
+
+impl Setting {
+    /// The setting of this path, as `server.listen`.
+    pub(super) fn of(path: &str) -> Option<&'static Self> {
+        SETTINGS.iter().find(|setting| setting.path == path)
+    }
+
+    fn variable(&self) -> String {
+        format!("{PREFIX}{}", self.path.to_ascii_uppercase().replace('.', "__"))
+    }
+
+    /// As a person would write it into the environment.
+    pub(super) fn example(&self) -> String {
+        format!("{}={}", self.variable(), self.example)
+    }
+
+    /// The error that names the setting and shows an example.
+    pub(super) fn invalid(&self, problem: impl fmt::Display) -> ConfigError {
+        ConfigError::Invalid(format!("{} ({})", self.variable(), self.path), problem.to_string(), self.example())
+    }
+}
+
+/// The setting that shares most of the beginning, for the example in a message.
+pub(super) fn nearest(path: &str) -> &'static Setting {
+    let shared = |setting: &&Setting| setting.path.bytes().zip(path.bytes()).take_while(|(a, b)| a == b).count();
+    let best = SETTINGS.iter().map(|setting| shared(&setting)).max().unwrap_or(0);
+    SETTINGS.iter().find(|setting| shared(setting) == best).unwrap_or(&SETTINGS[0])
+}

@@ -1,0 +1,147 @@
+//! The edge's folder: what survives a restart, and the lock that keeps it to one process.
+//!
+//! It holds `lock`, `process` (id of the last process that reported), `state` (the last good state, see [`StateFile`])
+//! and `counts` (the spool). Files are replaced whole and sealed with a checksum.
+
+mod sealed;
+mod state;
+
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{FlockOperation, flock};
+use shared::model::id::ProcessId;
+use thiserror::Error;
+
+pub use sealed::{Kind, SealError};
+pub use state::{Record, StateFile};
+
+/// Why the folder cannot be used.
+#[derive(Debug, Error)]
+pub enum FolderError {
+    /// It cannot be made, opened or locked.
+    #[error(
+        "the folder {} (EDGE_STORAGE__DIR) cannot be used; for example EDGE_STORAGE__DIR=/var/lib/fluxgate-edge",
+        .path.display()
+    )]
+    Unusable {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Another edge has it.
+    #[error(
+        "the folder {} (EDGE_STORAGE__DIR) is used by another running edge; give each edge a folder of its own, \
+         for example EDGE_STORAGE__DIR=/var/lib/fluxgate-edge-2",
+        .0.display()
+    )]
+    Locked(PathBuf),
+}
+
+/// The folder, locked as long as this lives. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Folder {
+    path: PathBuf,
+    _lock: Arc<File>,
+}
+
+impl Folder {
+    /// Makes the folder when it is absent, and locks it.
+    pub fn open(path: &Path) -> Result<Self, FolderError> {
+        let unusable = |source| FolderError::Unusable { path: path.into(), source };
+        DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(unusable)?;
+        fs::set_permissions(path, Permissions::from_mode(0o700)).map_err(unusable)?;
+        let path = fs::canonicalize(path).map_err(unusable)?;
+        let lock = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .mode(0o600)
+            .open(path.join("lock"))
+            .map_err(unusable)?;
+        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Self { path, _lock: Arc::new(lock) }),
+            Err(rustix::io::Errno::WOULDBLOCK) => Err(FolderError::Locked(path)),
+            Err(error) => Err(unusable(error.into())),
+        }
+    }
+
+    /// Where a file of the folder lies.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// The process that used the folder before and reported to the backend.
+    pub fn last_process(&self) -> Option<ProcessId> {
+        fs::read_to_string(self.file("process")).ok()?.trim().parse().ok()
+    }
+
+    /// Notes the process that uses the folder now, once the backend was told about it.
+    pub fn set_last_process(&self, process: ProcessId) -> io::Result<()> {
+        replace(&self.file("process"), format!("{process}\n").as_bytes())
+    }
+
+    /// Reads a sealed file; `None` when there is none.
+    pub fn read(&self, name: &str, kind: Kind) -> Result<Option<Vec<u8>>, SealError> {
+        sealed::read(&self.file(name), kind)
+    }
+
+    /// Replaces a sealed file: whoever reads it sees the old one or the new one, whole.
+    pub fn write(&self, name: &str, kind: Kind, payload: &[u8]) -> io::Result<()> {
+        replace(&self.file(name), &sealed::seal(kind, payload))
+    }
+}
+
+/// Writes beside, flushes, renames, and flushes the folder, so that a power cut leaves one of the two.
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    use std::io::Write;
+    let beside = path.with_extension("new");
+    let mut file = OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(&beside)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&beside, path)?;
+    match path.parent() {
+        Some(parent) => File::open(parent)?.sync_all(),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_belongs_to_one_edge_and_names_itself_when_taken() {
+        let parent = tempfile::tempdir().expect("a folder");
+        let path = parent.path().join("edge");
+        let folder = Folder::open(&path).expect("free");
+        let error = Folder::open(&path).expect_err("taken").to_string();
+        assert!(error.contains(path.to_str().expect("a path")) && error.contains("EDGE_STORAGE__DIR"), "{error}");
+        let mode = fs::metadata(&path).expect("there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+        drop(folder);
+        Folder::open(&path).expect("free again");
+    }
+
+    #[test]
+    fn a_sealed_file_is_whole_or_refused_by_name() {
+        let parent = tempfile::tempdir().expect("a folder");
+        let folder = Folder::open(parent.path()).expect("free");
+        assert_eq!(folder.read("state", Kind::State).expect("absent"), None);
+        folder.write("state", Kind::State, b"one\ntwo").expect("written");
+        assert_eq!(folder.read("state", Kind::State).expect("whole").as_deref(), Some(&b"one\ntwo"[..]));
+        let mode = fs::metadata(folder.file("state")).expect("there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert!(folder.read("state", Kind::Counts).expect_err("foreign").to_string().contains("state"));
+        let mut bytes = fs::read(folder.file("state")).expect("bytes");
+        *bytes.last_mut().expect("not empty") ^= 1;
+        fs::write(folder.file("state"), &bytes).expect("damaged");
+        assert!(folder.read("state", Kind::State).expect_err("damaged").to_string().contains("checksum"));
+        fs::write(folder.file("state"), b"{}").expect("foreign");
+        assert!(folder.read("state", Kind::State).is_err());
+    }
+}

@@ -1,0 +1,178 @@
+//! Answers, written into one buffer.
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use hyper::{Response, StatusCode};
+use shared::evaluation::{ErrorCode, Outcome};
+
+/// How long a client should wait before it asks an edge that is not ready again, in whole seconds.
+const RETRY_AFTER_SECONDS: HeaderValue = HeaderValue::from_static("2");
+/// Room for a usual answer.
+const CAPACITY: usize = 256;
+
+/// Which of the two forms of an answer is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// `flagKey`, and the reason also with an error.
+    Native,
+    /// `key`, as OFREP has it.
+    Ofrep,
+}
+
+/// An answer before it becomes a response.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) status: StatusCode,
+    pub(super) body: Vec<u8>,
+    /// The rest of the request was not read, so the connection cannot go on.
+    pub(super) closes: bool,
+}
+
+impl Answer {
+    /// What a flag answers. An error of the evaluation has its own status.
+    pub(super) fn outcome(form: Form, key: &str, outcome: &Outcome<'_>, metadata: &str) -> Self {
+        if let Some((code, details)) = outcome.error {
+            return Self::error(status_of(code), form, Some(key), code, details, Some(metadata));
+        }
+        let mut body = Vec::with_capacity(CAPACITY + outcome.value.map_or(0, str::len));
+        body.extend_from_slice(key_name(form));
+        string(&mut body, key);
+        if let Some(value) = outcome.value {
+            body.extend_from_slice(b",\"value\":");
+            body.extend_from_slice(value.as_bytes());
+        }
+        if let Some(variant) = outcome.variant {
+            body.extend_from_slice(b",\"variant\":");
+            string(&mut body, variant);
+        }
+        body.extend_from_slice(b",\"reason\":\"");
+        body.extend_from_slice(outcome.reason.as_str().as_bytes());
+        body.extend_from_slice(b"\",\"metadata\":{");
+        body.extend_from_slice(metadata.as_bytes());
+        body.extend_from_slice(b"}}");
+        Self { status: StatusCode::OK, body, closes: false }
+    }
+
+    /// An error, with the key where it is known.
+    pub(super) fn error(
+        status: StatusCode,
+        form: Form,
+        key: Option<&str>,
+        code: ErrorCode,
+        details: &str,
+        metadata: Option<&str>,
+    ) -> Self {
+        let mut body = Vec::with_capacity(CAPACITY + details.len());
+        match key {
+            Some(key) => {
+                body.extend_from_slice(key_name(form));
+                string(&mut body, key);
+                body.push(b',');
+            }
+            None => body.push(b'{'),
+        }
+        if form == Form::Native {
+            body.extend_from_slice(b"\"reason\":\"ERROR\",");
+        }
+        body.extend_from_slice(b"\"errorCode\":\"");
+        body.extend_from_slice(code.as_str().as_bytes());
+        body.extend_from_slice(b"\",\"errorDetails\":");
+        string(&mut body, details);
+        if let Some(metadata) = metadata {
+            body.extend_from_slice(b",\"metadata\":{");
+            body.extend_from_slice(metadata.as_bytes());
+            body.push(b'}');
+        }
+        body.push(b'}');
+        Self { status, body, closes: false }
+    }
+
+    /// The same answer, after which the connection ends.
+    pub(super) fn closing(self) -> Self {
+        Self { closes: true, ..self }
+    }
+
+    pub(super) fn into_response(self) -> Response<Full<Bytes>> {
+        let mut response = Response::new(Full::new(Bytes::from(self.body)));
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        match self.status {
+            StatusCode::SERVICE_UNAVAILABLE => drop(headers.insert(RETRY_AFTER, RETRY_AFTER_SECONDS)),
+            StatusCode::UNAUTHORIZED => drop(headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))),
+            StatusCode::METHOD_NOT_ALLOWED => drop(headers.insert(ALLOW, HeaderValue::from_static("POST"))),
+            _ => {}
+        }
+        if self.closes {
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        response
+    }
+}
+
+fn status_of(code: ErrorCode) -> StatusCode {
+    match code {
+        ErrorCode::FlagNotFound => StatusCode::NOT_FOUND,
+        ErrorCode::General => StatusCode::INTERNAL_SERVER_ERROR,
+        ErrorCode::ProviderNotReady => StatusCode::SERVICE_UNAVAILABLE,
+        ErrorCode::ParseError | ErrorCode::TargetingKeyMissing | ErrorCode::InvalidContext => StatusCode::BAD_REQUEST,
+    }
+}
+
+fn key_name(form: Form) -> &'static [u8] {
+    match form {
+        Form::Native => b"{\"flagKey\":",
+        Form::Ofrep => b"{\"key\":",
+    }
+}
+
+/// Writes a JSON string.
+fn string(out: &mut Vec<u8>, text: &str) {
+    out.push(b'"');
+    let mut rest = text.as_bytes();
+    while let Some(at) = rest.iter().position(|byte| *byte < 0x20 || matches!(byte, b'"' | b'\\')) {
+        out.extend_from_slice(&rest[..at]);
+        match rest[at] {
+            special @ (b'"' | b'\\') => out.extend_from_slice(&[b'\\', special]),
+            control => {
+                let digit = |value: u8| b"0123456789abcdef"[usize::from(value)];
+                out.extend_from_slice(b"\\u00");
+                out.extend_from_slice(&[digit(control >> 4), digit(control & 15)]);
+            }
+        }
+        rest = &rest[at + 1..];
+    }
+    out.extend_from_slice(rest);
+    out.push(b'"');
+}
+
+#[cfg(test)]
+mod tests {
+    use shared::evaluation::{Place, Reason};
+
+    use super::*;
+
+    #[test]
+    fn a_string_of_any_characters_is_read_back_the_same() {
+        let all: String = (0..0x250).filter_map(char::from_u32).chain(['\u{1f600}', '"', '\\']).collect();
+        let mut out = Vec::new();
+        string(&mut out, &all);
+        assert_eq!(serde_json::from_slice::<String>(&out).expect("JSON"), all);
+    }
+
+    #[test]
+    fn an_absent_value_and_variant_are_left_out() {
+        let outcome = Outcome {
+            value: None,
+            variant: None,
+            variant_index: None,
+            reason: Reason::Disabled,
+            error: None,
+            place: Place::Off,
+        };
+        let answer = Answer::outcome(Form::Ofrep, "a", &outcome, "\"flagSetId\":\"s/p\",\"version\":\"4\"");
+        let expected = r#"{"key":"a","reason":"DISABLED","metadata":{"flagSetId":"s/p","version":"4"}}"#;
+        assert_eq!(String::from_utf8_lossy(&answer.body), expected);
+    }
+}

@@ -1,0 +1,323 @@
+//! One environment as the feed holds it: what came, byte for byte, and its compiled form.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use shared::evaluation::{Flag, Segment, SegmentLookup};
+use shared::model::environment::EnvironmentDefinition;
+use shared::model::id::{EnvironmentId, FlagId, RuleId, SdkKeyId, SegmentId};
+use shared::model::key::{SegmentKey, VariantKey};
+use shared::model::sdk_key::SdkKeyDefinition;
+use shared::model::segment::SegmentDefinition;
+use shared::wire::state::{Entity, Envelope, FlagBody};
+use tracing::warn;
+
+use crate::clock;
+use crate::count::{Cells, Counters};
+use crate::metrics::EnvironmentStats;
+use crate::snapshot::body::{
+    Body, LenientDefinition, LenientEnvironment, LenientFlag, LenientSegment, hash_from_hex, is_readable,
+    is_said_revoked, lenient,
+};
+use crate::snapshot::{CountedFlag, Environment, FlagEntry, KeyHash, SdkKey, metadata};
+
+/// The most revoked keys remembered that the bucket no longer names.
+const REVOKED_KEPT_MAX: usize = 10_000;
+
+/// What is held of one key of the bucket.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The changeset that wrote it.
+    pub revision: u64,
+    /// Off now, whatever the body says.
+    pub killed: bool,
+    /// A tombstone.
+    pub deleted: bool,
+    /// The last body that could be read.
+    pub body: Option<Body>,
+    /// A newer one that cannot.
+    pub unreadable: Option<Body>,
+}
+
+/// What a message says of one key.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// A new value.
+    Put(Envelope),
+    /// The bucket lost the key altogether.
+    Gone,
+}
+
+/// One environment, whole.
+#[derive(Debug)]
+pub struct Held {
+    id: EnvironmentId,
+    entries: BTreeMap<Entity, Entry>,
+    flags: HashMap<FlagId, Arc<CountedFlag>>,
+    segments: HashMap<SegmentId, HeldSegment>,
+    segment_ids: HashMap<SegmentKey, SegmentId>,
+    keys: HashMap<SdkKeyId, (KeyHash, SdkKey)>,
+    name: Arc<str>,
+    stats: Arc<EnvironmentStats>,
+}
+
+/// Without a compiled form when it cannot be read.
+#[derive(Debug)]
+struct HeldSegment {
+    key: SegmentKey,
+    compiled: Option<Arc<Segment>>,
+}
+
+impl Held {
+    /// An environment of which nothing is held yet.
+    pub fn new(id: EnvironmentId) -> Self {
+        Self {
+            id,
+            entries: BTreeMap::new(),
+            flags: HashMap::new(),
+            segments: HashMap::new(),
+            segment_ids: HashMap::new(),
+            keys: HashMap::new(),
+            name: id.to_string().into(),
+            stats: Arc::default(),
+        }
+    }
+
+    /// Which environment.
+    pub fn id(&self) -> EnvironmentId {
+        self.id
+    }
+
+    /// The environment's revision; `None` before its `environment` value came.
+    pub fn revision(&self) -> Option<u64> {
+        self.entries.get(&Entity::Environment).map(|entry| entry.revision)
+    }
+
+    /// The environment itself was deleted.
+    pub fn is_deleted(&self) -> bool {
+        self.entries.get(&Entity::Environment).is_some_and(|entry| entry.deleted)
+    }
+
+    /// Revision of what is held of one key.
+    pub fn revision_of(&self, entity: Entity) -> Option<u64> {
+        self.entries.get(&entity).map(|entry| entry.revision)
+    }
+
+    /// Everything held, for the disk.
+    pub fn entries(&self) -> impl Iterator<Item = (Entity, &Entry)> {
+        self.entries.iter().map(|(entity, entry)| (*entity, entry))
+    }
+
+    /// SDK keys by hash.
+    pub fn keys(&self) -> impl Iterator<Item = (KeyHash, SdkKey)> {
+        self.keys.values().cloned()
+    }
+
+    /// Takes changes over and compiles what they touch. With `complete`, the keys that a complete read found, everything
+    /// else is let go, unless it is newer than what was read. Returns whether SDK keys changed.
+    pub fn apply(
+        &mut self,
+        changes: HashMap<Entity, Change>,
+        complete: Option<&HashSet<Entity>>,
+        counters: &Counters,
+    ) -> bool {
+        let mut changes: Vec<(Entity, Change)> = changes.into_iter().collect();
+        if let Some(found) = complete {
+            let read = changes.iter().find_map(|(entity, change)| match change {
+                Change::Put(envelope) if *entity == Entity::Environment => Some(envelope.revision),
+                _ => None,
+            });
+            let read = read.or_else(|| self.revision()).unwrap_or(0);
+            let lost = self.entries.iter().filter(|(entity, entry)| !found.contains(entity) && entry.revision <= read);
+            changes.extend(lost.map(|(entity, _)| (*entity, Change::Gone)).collect::<Vec<_>>());
+        }
+        // Segments first: flags are compiled against them.
+        changes.sort_by_key(|(entity, _)| matches!(entity, Entity::Flag(_)));
+        let mut segments = HashSet::new();
+        let mut flags = HashSet::new();
+        let mut has_new_keys = false;
+        for (entity, change) in changes {
+            let is_same_body = self.take_over(entity, change);
+            match entity {
+                Entity::Flag(_) if is_same_body => {}
+                Entity::Flag(id) => drop(flags.insert(id)),
+                Entity::Segment(id) => self.compile_segment(id, &mut segments),
+                Entity::SdkKey(id) => {
+                    self.compile_key(id, counters);
+                    has_new_keys = true;
+                }
+                Entity::Environment => self.read_name(),
+            }
+        }
+        if !segments.is_empty() {
+            let uses = |flag: &CountedFlag| flag.segments.iter().any(|key| segments.contains(key));
+            flags.extend(self.flags.iter().filter(|(_, flag)| uses(flag)).map(|(id, _)| *id));
+        }
+        for id in flags {
+            self.compile_flag(id, counters);
+        }
+        has_new_keys
+    }
+
+    /// Notes what came. Returns whether the body that answers are made from stayed the same.
+    fn take_over(&mut self, entity: Entity, change: Change) -> bool {
+        let old = self.entries.remove(&entity);
+        let is_key = matches!(entity, Entity::SdkKey(_));
+        let envelope = match change {
+            Change::Put(envelope) => envelope,
+            Change::Gone => {
+                let revoked = old.filter(|_| is_key && self.is_refused(entity));
+                if let Some(entry) = revoked
+                    && self.keys.len() < REVOKED_KEPT_MAX
+                {
+                    self.entries.insert(entity, entry);
+                }
+                return false;
+            }
+        };
+        let newest = envelope.body.as_deref().map(|json| Body::new(envelope.format, json));
+        let (was_deleted, kept) = old.map_or((true, None), |entry| (entry.deleted, entry.body));
+        let is_readable = newest.as_ref().is_some_and(|body| is_readable(entity, body));
+        let is_same = newest == kept && was_deleted == envelope.deleted;
+        let (body, unreadable) = match newest {
+            Some(body) if is_readable => (Some(body), None),
+            // A tombstone needs no body, but a deleted key must still be recognised to be refused.
+            None if envelope.deleted => (kept.filter(|_| is_key), None),
+            // Nothing to read is as unreadable as something strange.
+            newest => (kept, Some(newest.unwrap_or(Body { format: envelope.format, json: "null".into() }))),
+        };
+        let (revision, killed, deleted) = (envelope.revision, envelope.killed, envelope.deleted);
+        self.entries.insert(entity, Entry { revision, killed, deleted, body, unreadable });
+        is_same
+    }
+
+    fn is_refused(&self, entity: Entity) -> bool {
+        match entity {
+            Entity::SdkKey(id) => self.keys.get(&id).is_some_and(|(_, key)| key.is_revoked),
+            _ => false,
+        }
+    }
+
+    fn compile_segment(&mut self, id: SegmentId, touched: &mut HashSet<SegmentKey>) {
+        if let Some(old) = self.segments.remove(&id) {
+            if self.segment_ids.get(&old.key) == Some(&id) {
+                self.segment_ids.remove(&old.key);
+            }
+            touched.insert(old.key);
+        }
+        let Some(entry) = self.entries.get(&Entity::Segment(id)).filter(|entry| !entry.deleted) else { return };
+        let segment = match entry.body.as_ref().map(Body::parse::<SegmentDefinition>) {
+            Some(Ok(definition)) => Segment::compile(&definition).ok().map(|s| (definition.key, Some(Arc::new(s)))),
+            _ => lenient::<LenientSegment>(entry).map(|found| (found.key, None)),
+        };
+        let Some((key, compiled)) = segment else {
+            warn!(environment.id = %self.id, segment.id = %id, "a segment that not even names itself is left out");
+            return;
+        };
+        touched.insert(key.clone());
+        self.segment_ids.insert(key.clone(), id);
+        self.segments.insert(id, HeldSegment { key, compiled });
+    }
+
+    fn compile_key(&mut self, id: SdkKeyId, counters: &Counters) {
+        let old = self.keys.remove(&id);
+        let Some(entry) = self.entries.get(&Entity::SdkKey(id)) else { return };
+        let Some(Ok(definition)) = entry.body.as_ref().map(Body::parse::<SdkKeyDefinition>) else {
+            // A tombstone of a key never seen is no different from a key never seen.
+            if !entry.deleted {
+                warn!(environment.id = %self.id, key.id = %id, "an SDK key that cannot be read is left out");
+            }
+            return;
+        };
+        let Some(hash) = hash_from_hex(&definition.hash) else {
+            warn!(environment.id = %self.id, key.id = %id, "an SDK key whose hash is not SHA-256 in hex is left out");
+            return;
+        };
+        // Once refused, refused for good: a database restored from before the revocation does not lift it.
+        let was_revoked = old.as_ref().is_some_and(|(_, key)| key.is_revoked);
+        let requests = match old {
+            Some((_, key)) => key.requests,
+            None => counters.key(self.id, id),
+        };
+        let key = SdkKey {
+            environment: self.id,
+            kind: definition.kind,
+            origins: definition.origins.into(),
+            expires_at_ms: definition.expires_at.map(|at| at.unix_ms()),
+            is_revoked: definition.revoked || entry.deleted || was_revoked || is_said_revoked(entry),
+            requests,
+        };
+        self.keys.insert(id, (hash, key));
+    }
+
+    fn read_name(&mut self) {
+        let Some(entry) = self.entries.get(&Entity::Environment) else { return };
+        let named = match entry.body.as_ref().map(Body::parse::<EnvironmentDefinition>) {
+            Some(Ok(definition)) => Some((definition.project, definition.key)),
+            _ => lenient::<LenientEnvironment>(entry).map(|found| (found.project, found.key)),
+        };
+        if let Some((project, key)) = named {
+            self.name = format!("{project}/{key}").into();
+        }
+    }
+
+    fn compile_flag(&mut self, id: FlagId, counters: &Counters) {
+        let old = self.flags.remove(&id);
+        let Some(entry) = self.entries.get(&Entity::Flag(id)).filter(|entry| !entry.deleted) else { return };
+        let (flag, rules, segments) = match entry.body.as_ref().map(Body::parse::<FlagBody>) {
+            Some(Ok(body)) => {
+                let flag = Flag::compile(&body.flag, &body.config, |key| self.segment(key));
+                let rules: Box<[RuleId]> = body.config.rules.iter().map(|rule| rule.id).collect();
+                (flag, rules, body.config.segments().into_boxed_slice())
+            }
+            _ => match lenient::<LenientFlag>(entry) {
+                Some(LenientFlag { flag: LenientDefinition { key, client_visible } }) => {
+                    let reason = "the flag was written by a newer version than this edge can read";
+                    (Flag::unreadable(key, client_visible, reason), Box::default(), Box::default())
+                }
+                None => {
+                    warn!(environment.id = %self.id, flag.id = %id, "a flag that not even names itself is left out");
+                    return;
+                }
+            },
+        };
+        let variants: Box<[VariantKey]> = flag.variants().cloned().collect();
+        let cells: Arc<Cells> = match &old {
+            Some(old) if old.cells.fit(&rules, &variants) => Arc::clone(&old.cells),
+            _ => counters.flag(self.id, id, rules, variants),
+        };
+        self.flags.insert(id, Arc::new(CountedFlag { flag, cells, segments }));
+    }
+
+    fn segment(&self, key: &SegmentKey) -> SegmentLookup {
+        match self.segment_ids.get(key).and_then(|id| self.segments.get(id)) {
+            Some(HeldSegment { compiled: Some(compiled), .. }) => SegmentLookup::Ready(Arc::clone(compiled)),
+            Some(_) => SegmentLookup::Unreadable,
+            None => SegmentLookup::Missing,
+        }
+    }
+
+    /// The immutable form, to be answered from.
+    #[expect(clippy::mutable_key_type, reason = "hash and equality of an entry look only at the flag's key")]
+    pub fn environment(&self, is_stale: bool) -> Environment {
+        let mut flags = HashSet::with_capacity(self.flags.len());
+        for (id, flag) in &self.flags {
+            let Some(entry) = self.entries.get(&Entity::Flag(*id)) else { continue };
+            let new = FlagEntry { flag: Arc::clone(flag), is_killed: entry.killed };
+            if let Some(twin) = flags.replace(new) {
+                warn!(environment.id = %self.id, flag.key = %twin.flag.flag.key, "two flags have the same key");
+            }
+        }
+        let revision = self.revision().unwrap_or(0);
+        Environment {
+            id: self.id,
+            name: Arc::clone(&self.name),
+            revision,
+            swapped_at_ms: clock::now_ms(),
+            is_stale,
+            metadata: metadata(&self.name, revision, is_stale),
+            flags: Arc::new(flags),
+            stats: Arc::clone(&self.stats),
+        }
+    }
+}

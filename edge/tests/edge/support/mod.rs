@@ -1,0 +1,60 @@
+//! A world for one test: its own NATS, a publisher that writes what it likes, and edges.
+
+pub(crate) mod edge;
+pub(crate) mod nats;
+pub(crate) mod publisher;
+
+use std::time::{Duration, Instant};
+
+use edge::Edge;
+use nats::Nats;
+use publisher::Publisher;
+
+/// Longer than anything takes on a busy machine; a test that passes never waits for it.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// Waits until `condition` yields something.
+pub(crate) async fn wait_for<T>(what: &str, mut condition: impl AsyncFnMut() -> Option<T>) -> T {
+    let until = Instant::now() + DEADLINE;
+    loop {
+        if let Some(found) = condition().await {
+            return found;
+        }
+        assert!(Instant::now() < until, "waited in vain: {what}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// NATS with a bucket and the stream of counts.
+pub(crate) struct World {
+    pub(crate) nats: Nats,
+    pub(crate) publisher: Publisher,
+}
+
+impl World {
+    /// On the first server that is named.
+    pub(crate) async fn new() -> Self {
+        Self::on(&nats::binaries()[0]).await
+    }
+
+    pub(crate) async fn on(binary: &str) -> Self {
+        let nats = Nats::start(binary).await;
+        let publisher = Publisher::new(&nats).await;
+        publisher.make_bucket().await;
+        publisher.make_counts().await;
+        Self { nats, publisher }
+    }
+
+    /// An edge in a folder of its own.
+    pub(crate) async fn edge(&self) -> Edge {
+        Edge::start(&self.nats, tempfile::tempdir().expect("a folder")).await
+    }
+
+    /// An edge that answers one flag, `checkout`, which is on for everybody.
+    pub(crate) async fn ready_edge(&self) -> Edge {
+        self.publisher.put_all(1, &[publisher::boolean("checkout", true)]).await;
+        let edge = self.edge().await;
+        edge.wait_until_ready().await;
+        edge
+    }
+}

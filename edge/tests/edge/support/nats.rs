@@ -1,0 +1,117 @@
+//! A real nats-server with the credentials and rights of production.
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use async_nats::{Client, ConnectOptions};
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use super::wait_for;
+
+const BACKEND_PASSWORD: &str = "backend-of-a-test";
+pub(crate) const EDGE_PASSWORD: &str = "edge-of-a-test";
+
+/// The servers to test with.
+pub(crate) fn binaries() -> Vec<String> {
+    let named = std::env::var("FLUXGATE_TEST_NATS_SERVERS").unwrap_or_default();
+    let named: Vec<String> = named.split(':').filter(|path| !path.is_empty()).map(str::to_owned).collect();
+    if !named.is_empty() {
+        return named;
+    }
+    let path = std::env::var("PATH").unwrap_or_default();
+    let folders = ["/usr/sbin"].into_iter().chain(path.split(':'));
+    let found = folders.map(|folder| Path::new(folder).join("nats-server")).find(|file| file.exists());
+    let found = found.expect("nats-server; install it or name it in FLUXGATE_TEST_NATS_SERVERS");
+    vec![found.to_str().expect("a path of text").to_owned()]
+}
+
+pub(crate) struct Nats {
+    binary: String,
+    port: u16,
+    store: TempDir,
+    child: Option<Child>,
+}
+
+impl Nats {
+    pub(crate) async fn start(binary: &str) -> Self {
+        let free = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let port = free.local_addr().expect("an address").port();
+        drop(free);
+        let store = tempfile::tempdir().expect("a folder");
+        let mut nats = Self { binary: binary.into(), port, store, child: None };
+        nats.restart().await;
+        nats
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("nats://127.0.0.1:{}", self.port)
+    }
+
+    /// Connects with all rights.
+    pub(crate) async fn connect(&self) -> Option<Client> {
+        let options = ConnectOptions::new().user_and_password("backend".into(), BACKEND_PASSWORD.into());
+        options.connect(self.url()).await.ok()
+    }
+
+    pub(crate) fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            child.kill().expect("killed");
+            child.wait().expect("gone");
+        }
+    }
+
+    /// Lets it hang: connections stand, nobody answers.
+    pub(crate) fn pause(&self) {
+        self.signal(Signal::STOP);
+    }
+
+    pub(crate) fn wake(&self) {
+        self.signal(Signal::CONT);
+    }
+
+    fn signal(&self, signal: Signal) {
+        let child = self.child.as_ref().expect("a running server");
+        kill_process(Pid::from_child(child), signal).expect("signalled");
+    }
+
+    /// Starts it again on the same port with what is left of its store.
+    pub(crate) async fn restart(&mut self) {
+        self.kill();
+        let config = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../infra/nats/server.conf");
+        let log = self.store.path().join("nats.log");
+        let child = Command::new(&self.binary)
+            .arg("-c")
+            .arg(config)
+            .args(["-a", "127.0.0.1", "-p", &self.port.to_string()])
+            .arg("-sd")
+            .arg(self.store.path().join("jetstream"))
+            .arg("-l")
+            .arg(log)
+            .env("FLUXGATE_NATS_BACKEND_PASSWORD", BACKEND_PASSWORD)
+            .env("FLUXGATE_NATS_EDGE_PASSWORD", EDGE_PASSWORD)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("nats-server starts");
+        self.child = Some(child);
+        wait_for("nats-server answers", async || self.connect().await).await;
+    }
+
+    /// Deletes everything it stored; it must be down.
+    pub(crate) fn wipe(&self) {
+        assert!(self.child.is_none(), "the store of a running server");
+        std::fs::remove_dir_all(self.store.path().join("jetstream")).expect("wiped");
+    }
+}
+
+impl Drop for Nats {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let log = std::fs::read_to_string(self.store.path().join("nats.log")).unwrap_or_default();
+            eprintln!("--- nats-server {}\n{log}", self.binary);
+        }
+        self.kill();
+    }
+}
