@@ -1,0 +1,4 @@
+//! The parts that FluxGate does not build: PostgreSQL and NATS, as they are run here.
+
+mod lifecycle;
+mod nats;

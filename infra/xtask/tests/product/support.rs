@@ -1,0 +1,125 @@
+//! A running product and the two people who use it: somebody with a session, and an application with a key.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use reqwest::header::{IF_MATCH, SET_COOKIE};
+use reqwest::{Client, Method};
+use serde_json::{Value, json};
+use tokio::sync::{Mutex, OwnedMutexGuard};
+use xtask::stack::{Options, Stack};
+
+/// How long anything may take to come.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A product that is up, with Ana signed in.
+pub(crate) struct Product {
+    pub(crate) stack: Stack,
+    pub(crate) client: Client,
+    cookie: String,
+    /// One product at a time: two would only wait for each other's processor.
+    _turn: OwnedMutexGuard<()>,
+}
+
+/// What an edge answered.
+#[derive(Clone, Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) body: Value,
+}
+
+impl Product {
+    pub(crate) async fn start(options: &Options) -> Self {
+        static TURN: std::sync::OnceLock<Arc<Mutex<()>>> = std::sync::OnceLock::new();
+        let turn = TURN.get_or_init(Arc::default).clone().lock_owned().await;
+        let stack = tokio::task::block_in_place(|| Stack::start(options)).expect("a running product");
+        let client = Client::builder().timeout(Duration::from_secs(10)).build().expect("a client");
+        let mut product = Self { stack, client, cookie: String::new(), _turn: turn };
+        product.sign_in().await;
+        product
+    }
+
+    async fn sign_in(&mut self) {
+        let body = json!({ "email": self.stack.demo.email, "password": self.stack.demo.password });
+        let url = format!("{}/api/v1/session", self.stack.backend.url());
+        let answer = self.client.post(url).json(&body).send().await.expect("an answer");
+        let cookie = answer.headers()[SET_COOKIE].to_str().expect("text");
+        self.cookie = cookie.split(';').next().expect("a pair").to_owned();
+    }
+
+    /// A call of the admin API below the project, which must succeed.
+    pub(crate) async fn api(&self, method: Method, path: &str, version: Option<u64>, body: Option<Value>) -> Value {
+        let url = format!("{}/api/v1/projects/{}{path}", self.stack.backend.url(), self.stack.demo.project);
+        let mut request = self.client.request(method, url).header("cookie", &self.cookie);
+        if let Some(version) = version {
+            request = request.header(IF_MATCH, format!("\"{version}\""));
+        }
+        if let Some(body) = body {
+            request = request.json(&body);
+        }
+        let response = request.send().await.expect("an answer");
+        let (status, text) = (response.status(), response.text().await.expect("a body"));
+        assert!(status.is_success(), "{path}: {status} {text}");
+        serde_json::from_str(&text).unwrap_or(Value::Null)
+    }
+
+    /// A string flag that is on in production and serves `v0`, of `v0` to `v1`.
+    pub(crate) async fn create_flag(&self, key: &str) {
+        let variants = json!([{ "key": "v0", "value": "v0" }, { "key": "v1", "value": "v1" }]);
+        let definition = json!({ "key": key, "value_type": "string", "kind": "release", "client_visible": false, "variants": variants });
+        let start = json!({ "production": { "enabled": true } });
+        let body = json!({ "definition": definition, "name": key, "start": start });
+        self.api(Method::POST, "/flags", None, Some(body)).await;
+    }
+
+    /// Makes the flag serve this variant in production, as its `version`-th save.
+    pub(crate) async fn serve(&self, key: &str, variant: &str, version: u64) -> Value {
+        let config = json!({ "enabled": true, "off_variant": "v0", "default_serve": { "variant": variant } });
+        let path = format!("/flags/{key}/environments/production");
+        self.api(Method::PUT, &path, Some(version), Some(json!({ "config": config }))).await
+    }
+
+    /// What an edge answers in production.
+    pub(crate) async fn evaluate(&self, edge: usize, flag: &str, user: &str) -> Result<Answer, reqwest::Error> {
+        let url = format!("{}/evaluate", self.stack.edges[edge].url());
+        let body = json!({ "flagKey": flag, "context": { "targetingKey": user } });
+        let request = self.client.post(url).bearer_auth(&self.stack.demo.sdk_keys["production"]).json(&body);
+        let response = request.send().await?;
+        Ok(Answer { status: response.status().as_u16(), body: response.json().await? })
+    }
+
+    /// Waits until every edge answers this variant.
+    pub(crate) async fn wait_for_variant(&self, flag: &str, variant: &str) {
+        for edge in 0..self.stack.edges.len() {
+            let what = format!("edge {} answers {variant}", edge + 1);
+            self.wait_for(&what, || async {
+                self.evaluate(edge, flag, "u1").await.is_ok_and(|answer| answer.body["variant"] == variant)
+            })
+            .await;
+        }
+    }
+
+    /// Waits until the counts of a flag in production have this sum.
+    pub(crate) async fn wait_for_total(&self, flag: &str, total: u64) {
+        let path = format!("/flags/{flag}/environments/production/counts");
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let counted = self.api(Method::GET, &path, None, None).await["total"].as_u64().expect("a total");
+            if counted == total {
+                return;
+            }
+            assert!(counted < total && Instant::now() < end, "{counted} counted of {total}\n{}", self.stack.logs());
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    /// Waits until something holds.
+    pub(crate) async fn wait_for<F: Future<Output = bool>>(&self, what: &str, mut holds: impl FnMut() -> F) {
+        let end = Instant::now() + PATIENCE;
+        while !holds().await {
+            assert!(Instant::now() < end, "{what}: not within {PATIENCE:?}\n{}", self.stack.logs());
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+}

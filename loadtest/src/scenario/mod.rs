@@ -1,0 +1,3 @@
+//! One file per scenario.
+
+pub(crate) mod evaluate;
