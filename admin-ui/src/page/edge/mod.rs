@@ -1,0 +1,4 @@
+//! Edges.
+
+pub mod dismiss;
+pub mod list;

@@ -1,0 +1,4 @@
+//! Projects.
+
+pub mod home;
+pub mod list;
