@@ -110,9 +110,9 @@ pub fn changes(old: &FlagConfig, new: &FlagConfig) -> Vec<String> {
         let keys = |config: &FlagConfig| config.targets.iter().map(|target| target.keys.len()).sum::<usize>();
         lines.push(format!("~ Targets: {} → {}", plural(keys(old), "named key"), plural(keys(new), "named key")));
     }
-    for rule in &old.rules {
+    for (at, rule) in old.rules.iter().enumerate() {
         if !new.rules.iter().any(|r| r.id == rule.id) {
-            lines.push(format!("− Rule {}: {}", rule.name, rule_text(&rule.conditions, &rule.serve)));
+            lines.push(format!("− {}: {}", rule_label(at, &rule.name), rule_text(&rule.conditions, &rule.serve)));
         }
     }
     let kept = |rules: &[crate::model::rule::Rule], other: &[crate::model::rule::Rule]| -> Vec<_> {
@@ -122,7 +122,7 @@ pub fn changes(old: &FlagConfig, new: &FlagConfig) -> Vec<String> {
         lines.push("~ Rules in another order".into());
     }
     for (at, rule) in new.rules.iter().enumerate() {
-        let label = format!("Rule {} {}", at + 1, rule.name);
+        let label = rule_label(at, &rule.name);
         let now = rule_text(&rule.conditions, &rule.serve);
         match old.rules.iter().find(|r| r.id == rule.id) {
             None => lines.push(format!("+ {label}: {now}")),
@@ -149,6 +149,11 @@ pub fn changes(old: &FlagConfig, new: &FlagConfig) -> Vec<String> {
         });
     }
     lines
+}
+
+/// `Rule 2 Beta`; a rule need not have a name.
+fn rule_label(at: usize, name: &str) -> String {
+    format!("Rule {} {name}", at + 1).trim_end().to_owned()
 }
 
 fn rule_text(conditions: &Condition, serve: &Serve) -> String {
