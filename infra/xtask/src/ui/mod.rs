@@ -27,6 +27,7 @@ pub(crate) struct Arguments {
 /// Builds the UI where something changed and returns its folder.
 pub(crate) fn build(arguments: &Arguments, stop: &Stop) -> Result<PathBuf> {
     let wasm = setup::wasm()?;
+    let _turn = turn()?;
     say::step("building the web UI");
     let mut command = wasm.cargo();
     command.args(["build", "--profile", "ui", "--package", "admin-ui", "--locked"]);
@@ -55,6 +56,16 @@ pub(crate) fn build(arguments: &Arguments, stop: &Stop) -> Result<PathBuf> {
     swap(&part, &folder)?;
     fs::write(&stamp, inputs).context(format_args!("writing {}", stamp.display()))?;
     Ok(folder)
+}
+
+/// One build at a time: `test` may run beside `up`, and both build the UI. Given back when dropped.
+fn turn() -> Result<fs::File> {
+    let path = checkout::ui().with_extension("lock");
+    let step = format!("locking {}", path.display());
+    fs::create_dir_all(checkout::target()).context(&step)?;
+    let file = fs::File::create(&path).context(&step)?;
+    file.lock().context(&step)?;
+    Ok(file)
 }
 
 /// Puts the new folder where the old one was; a backend that serves it sees one or the other.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use serde_json::json;
 use xtask::stack::Options;
 
-use crate::support::Product;
+use crate::support::{Product, report};
 
 const UPDATES: u64 = 1_000;
 const CLIENTS: usize = 4;
@@ -52,5 +52,5 @@ async fn counts_are_exact_over_1000_updates_and_a_stop_under_load() {
     product.wait_for_total("hot", total).await;
     let flag = product.api(reqwest::Method::GET, "/flags/hot", None, None).await;
     assert_eq!(flag["environments"][2]["version"], UPDATES + 1);
-    println!("{total} evaluations answered and counted during {UPDATES} updates");
+    report(&format!("{total} evaluations answered and counted during {UPDATES} updates"));
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use xtask::stack::Options;
 
-use crate::support::Product;
+use crate::support::{Product, report};
 
 const CHANGES: u64 = 200;
 /// The one bound that decides: an answer comes, and it is the right one.
@@ -37,10 +37,6 @@ async fn every_one_of_200_changes_is_answered_by_both_edges() {
     }
     times.sort_unstable();
     let at = |share: usize| times[(times.len() * share).div_ceil(100) - 1];
-    println!(
-        "commit to answer on both edges, {CHANGES} changes: p50 {:?}, p99 {:?}, max {:?}",
-        at(50),
-        at(99),
-        at(100)
-    );
+    let (half, most, all) = (at(50), at(99), at(100));
+    report(&format!("commit to answer on both edges, {CHANGES} changes: p50 {half:?}, p99 {most:?}, max {all:?}"));
 }

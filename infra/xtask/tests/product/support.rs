@@ -1,6 +1,7 @@
 //! A running product and the two people who use it: somebody with a session, and an application with a key.
 
 use std::future::Future;
+use std::io::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -122,4 +123,9 @@ impl Product {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
+}
+
+/// Says a measured figure, also when the test passes: what goes through `println!` is shown for failures alone.
+pub(crate) fn report(figure: &str) {
+    writeln!(std::io::stderr(), "{figure}").expect("a terminal or a log");
 }
