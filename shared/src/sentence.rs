@@ -224,7 +224,7 @@ fn owners(split: &Split) -> impl Iterator<Item = (&VariantKey, u32)> {
 
 fn with_value(flag: &FlagDefinition, variant: &VariantKey) -> String {
     match flag.variants.iter().find(|v| v.key == *variant) {
-        Some(Variant { value, .. }) if value.chars().count() <= 30 => format!("{variant} ({value})"),
+        Some(Variant { value, .. }) if (1..=30).contains(&value.chars().count()) => format!("{variant} ({value})"),
         _ => variant.to_string(),
     }
 }

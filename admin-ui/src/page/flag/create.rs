@@ -214,7 +214,7 @@ fn TypeAndVariants(draft: CreateDraft, write: Write) -> impl IntoView {
                 view! {
                     <fieldset class="stack-tight">
                         <legend class="strong">"Variants"</legend>
-                        <p class="muted">"The first one is served when the flag is on; “off”, or else the last one, when it is not."</p>
+                        <p class="muted">"The first one is served while the flag is on, the last one while it is off."</p>
                         <ul class="stack-tight">
                             <For each=move || draft.variants.get() key=|variant| variant.id let(variant)>{row(variant.id)}</For>
                         </ul>

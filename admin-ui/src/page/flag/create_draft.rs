@@ -13,7 +13,6 @@ use shared::model::variant::{ValueType, Variant};
 use shared::wire::api::flag::{CreateFlag, StartState};
 
 use super::split::parse_share;
-use super::words;
 use crate::api::client::sentence;
 
 /// One row of the variants.
@@ -156,7 +155,8 @@ impl CreateDraft {
     pub fn preview(self, environment: &EnvironmentKey) -> Option<(FlagDefinition, FlagConfig)> {
         let definition = self.definition().ok()?;
         let first = definition.variants.first()?.key.clone();
-        let off = words::off_variant(&definition.variants);
+        // The backend does the same.
+        let off = definition.variants.last().map(|variant| variant.key.clone());
         let (enabled, default_serve) = match self.start_in(environment) {
             Start::Off => (false, Serve::Variant(first)),
             Start::Everyone => (true, Serve::Variant(first)),
