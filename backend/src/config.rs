@@ -107,7 +107,7 @@ impl Default for Nats {
 
 impl Default for Log {
     fn default() -> Self {
-        Self { format: LogFormat::Pretty, filter: "info".into() }
+        Self { format: LogFormat::Pretty, filter: "info,sqlx=warn,async_nats=warn".into() }
     }
 }
 

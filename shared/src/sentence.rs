@@ -19,24 +19,25 @@ pub fn percent(buckets: u32) -> String {
     format!("{whole}.{}", format!("{thousandths:03}").trim_end_matches('0')) + " %"
 }
 
-/// What most users get, for a cell of a table: `on`, `10 % on`, `2 rules, else off`.
+/// What most users get, for a cell of a table: `on`, `10 % on`, `1 rule, else off`; the longest form that fits.
 pub fn brief(config: &FlagConfig, is_killed: bool) -> String {
-    let text = if is_killed {
-        "killed".into()
-    } else if !config.enabled {
-        "off".into()
-    } else {
-        let rules = config.rules.iter().filter(|rule| !rule.paused).count();
-        match rules {
-            0 => brief_serve(&config.default_serve),
-            1 => format!("1 rule, else {}", brief_serve(&config.default_serve)),
-            _ => format!("{rules} rules, else {}", brief_serve(&config.default_serve)),
+    if is_killed {
+        return "killed".into();
+    }
+    if !config.enabled {
+        return "off".into();
+    }
+    let (long, short) = brief_serve(&config.default_serve);
+    let forms = match config.rules.iter().filter(|rule| !rule.paused).count() {
+        0 => vec![long, short],
+        count => {
+            let rules = plural(count, "rule");
+            vec![format!("{rules}, else {long}"), format!("{rules}, {long}"), format!("{rules}, {short}"), rules]
         }
     };
-    if text.chars().count() <= BRIEF_CHARS_MAX {
-        return text;
-    }
-    text.chars().take(BRIEF_CHARS_MAX - 1).chain(['…']).collect()
+    let fits = |form: &String| form.chars().count() <= BRIEF_CHARS_MAX;
+    let last = forms.last().cloned().unwrap_or_default();
+    forms.into_iter().find(fits).unwrap_or_else(|| last.chars().take(BRIEF_CHARS_MAX - 1).chain(['…']).collect())
 }
 
 /// What everyone gets, in one or two sentences.
@@ -190,20 +191,21 @@ fn any_of(values: &[String]) -> String {
     }
 }
 
-fn brief_serve(serve: &Serve) -> String {
-    match serve {
-        Serve::Variant(variant) => variant.to_string(),
-        Serve::Split(split) => {
-            let owners: Vec<_> = owners(split).collect();
-            match owners.as_slice() {
-                [(variant, _)] => variant.to_string(),
-                [(variant, buckets), (off, _)] if off.as_str() == "off" => format!("{} {variant}", percent(*buckets)),
-                _ => {
-                    let parts: Vec<String> =
-                        owners.iter().map(|(variant, b)| format!("{variant} {}", b / 1_000)).collect();
-                    parts.join(" ")
-                }
-            }
+/// What is served, as it is and where that is too long.
+fn brief_serve(serve: &Serve) -> (String, String) {
+    let split = match serve {
+        Serve::Variant(variant) => return (variant.to_string(), variant.to_string()),
+        Serve::Split(split) => split,
+    };
+    let owners: Vec<_> = owners(split).collect();
+    match owners.as_slice() {
+        [(variant, _)] => (variant.to_string(), variant.to_string()),
+        [(variant, buckets), (off, _)] if off.as_str() == "off" => {
+            (format!("{} {variant}", percent(*buckets)), "split".into())
+        }
+        _ => {
+            let parts: Vec<String> = owners.iter().map(|(variant, b)| format!("{variant} {}", b / 1_000)).collect();
+            (parts.join(" "), format!("split over {}", owners.len()))
         }
     }
 }
@@ -248,6 +250,37 @@ mod tests {
         for (buckets, text) in cases {
             assert_eq!(percent(buckets), text);
         }
+    }
+
+    #[test]
+    fn a_cell_shows_the_longest_form_that_fits() {
+        let config = |default: &str, rules: usize| -> FlagConfig {
+            let rule = |at| format!(r#"{{"id":"00000000-0000-0000-0000-00000000000{at}","serve":{{"variant":"on"}}}}"#);
+            let rules: Vec<String> = (0..rules).map(rule).collect();
+            let json = format!(r#"{{"enabled":true,"rules":[{}],"default_serve":{default}}}"#, rules.join(","));
+            serde_json::from_str(&json).expect("a config")
+        };
+        let split = |ranges: &[(u32, u32, &str)]| {
+            let range =
+                |(start, end, key): &(u32, u32, &str)| format!(r#"{{"start":{start},"end":{end},"variant":"{key}"}}"#);
+            let ranges: Vec<String> = ranges.iter().map(range).collect();
+            format!(r#"{{"split":{{"bucket_by":"targetingKey","seed":"s","ranges":[{}]}}}}"#, ranges.join(","))
+        };
+        let tenth = split(&[(0, 10_000, "on"), (10_000, BUCKETS, "off")]);
+        let three = split(&[(0, 30_000, "blue"), (30_000, 60_000, "green"), (60_000, BUCKETS, "control")]);
+        let off = r#"{"variant":"off"}"#;
+        let cases = [
+            (config(off, 0), "off"),
+            (config(off, 1), "1 rule, else off"),
+            (config(&tenth, 0), "10 % on"),
+            (config(&tenth, 2), "2 rules, 10 % on"),
+            (config(&three, 0), "split over 3"),
+            (config(&three, 2), "2 rules"),
+        ];
+        for (config, text) in cases {
+            assert_eq!(brief(&config, false), text);
+        }
+        assert_eq!(brief(&config(&tenth, 2), true), "killed");
     }
 
     #[test]

@@ -27,7 +27,7 @@ use crate::state::AppState;
 use crate::store;
 use crate::store::config::StoredConfig;
 use crate::store::environment::Environment;
-use crate::store::flag::{After, Filter, Flag};
+use crate::store::flag::{After, Filter, Flag, Listed};
 use crate::store::kill::Kill;
 
 /// The longest reason of a kill, in characters.
@@ -133,7 +133,7 @@ pub async fn detail(state: &AppState, project: ProjectId, key: &FlagKey) -> Resu
     let mut db = state.pool.acquire().await?;
     let flag = find(&mut db, project, key).await?;
     let environments = store::environment::list(&mut db, project).await?;
-    let configs = store::config::list(&mut db, &[flag.id]).await?;
+    let configs = store::config::list_readable(&mut db, &[flag.id]).await?;
     let kills = store::kill::list(&mut db, &[flag.id]).await?;
     let keys: Vec<String> = environments.iter().map(|e| flag_state_key(e.id, flag.id)).collect();
     let revisions: HashMap<String, u64> =
@@ -176,18 +176,15 @@ pub async fn list(
     limit: usize,
 ) -> Result<FlagPage, AppError> {
     let mut db = state.pool.acquire().await?;
-    // One more than asked for tells whether there is a next page.
-    let fetch = i64::try_from(limit).unwrap_or(100) + 1;
-    let mut flags = store::flag::list(&mut db, project, filter, after, by_key, fetch).await?;
-    let has_next = flags.len() > limit;
-    flags.truncate(limit);
-    let next = flags.last().filter(|_| has_next).map(|flag| match by_key {
-        true => flag.definition.key.to_string(),
-        false => format!("{}~{}", flag.changed_at.unix_timestamp_nanos() / 1_000, flag.id),
+    let limit = i64::try_from(limit).unwrap_or(100);
+    let Listed { flags, next } = store::flag::list(&mut db, project, filter, after, by_key, limit).await?;
+    let next = next.map(|after| match after {
+        After::Key(key) => key,
+        After::Changed(at, id) => format!("{}~{id}", at.unix_timestamp_nanos() / 1_000),
     });
     let ids: Vec<FlagId> = flags.iter().map(|flag| flag.id).collect();
     let environments = store::environment::list(&mut db, project).await?;
-    let configs = by_place(store::config::list(&mut db, &ids).await?, |c| (c.flag_id, c.environment_id));
+    let configs = by_place(store::config::list_readable(&mut db, &ids).await?, |c| (c.flag_id, c.environment_id));
     let kills = by_place(store::kill::list(&mut db, &ids).await?, |k| (k.flag_id, k.environment_id));
     let items = flags.into_iter().map(|flag| summary(flag, &environments, &configs, &kills));
     Ok(FlagPage {
@@ -200,15 +197,16 @@ pub async fn list(
 
 /// Where a page begins, from the text of the page before.
 pub fn parse_after(text: &str, by_key: bool) -> Result<After, AppError> {
+    let wrong = || AppError::field("after", format!("'{text}' is not a page; use `next` of the page before"));
     if by_key {
-        return Ok(After::Key(text.to_owned()));
+        return text.parse::<FlagKey>().map(|key| After::Key(key.to_string())).map_err(|_| wrong());
     }
     let parse = || {
         let (micros, id) = text.split_once('~')?;
         let nanos = i128::from(micros.parse::<i64>().ok()?) * 1_000;
         Some(After::Changed(OffsetDateTime::from_unix_timestamp_nanos(nanos).ok()?, id.parse().ok()?))
     };
-    parse().ok_or_else(|| AppError::field("after", format!("'{text}' is not a page; use `next` of the page before")))
+    parse().ok_or_else(wrong)
 }
 
 /// Finds a flag or says that there is none.
@@ -293,6 +291,8 @@ async fn place(
             ids.push(*id);
         }
     }
+    // Always in the same order, so that two kills never wait for each other.
+    ids.sort_unstable();
     Ok((flag.id, ids))
 }
 

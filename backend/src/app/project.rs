@@ -13,6 +13,7 @@ use crate::error::AppError;
 use crate::state::AppState;
 use crate::store;
 use crate::store::environment::Environment;
+use crate::store::flag::Filter;
 use crate::store::project::Project;
 
 /// The projects that a person may see.
@@ -36,14 +37,30 @@ pub async fn detail(state: &AppState, who: InProject) -> Result<ProjectDetail, A
 
 /// Makes a project with its environments.
 pub async fn create(state: &AppState, author: &Actor, body: CreateProject) -> Result<ProjectDetail, AppError> {
+    let key = body.key.clone();
+    let mut tx = state.pool.begin().await?;
+    let revision = create_in(state, &mut tx, author, body).await?;
+    tx.commit().await?;
+    state.live.note_commit(revision, state.clock.now());
+    let mut db = state.pool.acquire().await?;
+    let found = store::project::find(&mut db, key.as_str(), author.user).await?;
+    detail_of(&mut db, found.ok_or_else(|| AppError::not_found("project", &key))?, Role::Admin).await
+}
+
+/// The same in a transaction of the caller, who commits; answers the revision.
+pub(super) async fn create_in(
+    state: &AppState,
+    tx: &mut PgConnection,
+    author: &Actor,
+    body: CreateProject,
+) -> Result<u64, AppError> {
     check_name(&body.name)?;
     if !(1..=ENVIRONMENTS_MAX).contains(&body.environments.len()) {
         let message = format!("{} environments; a project has 1 to {ENVIRONMENTS_MAX}", body.environments.len());
         return Err(AppError::field("environments", message));
     }
     let id: ProjectId = state.clock.id();
-    let mut db = state.pool.acquire().await?;
-    store::project::insert(&mut db, id, &body.key, body.name.trim(), state.clock.now()).await.map_err(|error| {
+    store::project::insert(tx, id, &body.key, body.name.trim(), state.clock.now()).await.map_err(|error| {
         if error.is_conflict("projects_key_unique") {
             AppError::Exists { noun: "project", key: body.key.to_string() }
         } else {
@@ -51,10 +68,7 @@ pub async fn create(state: &AppState, author: &Actor, body: CreateProject) -> Re
         }
     })?;
     let changes = body.environments.into_iter().map(Change::CreateEnvironment).collect();
-    changeset::apply(state, id, author, changes, &Note::default()).await?;
-    let found = store::project::find(&mut db, body.key.as_str(), author.user).await?;
-    let project = found.ok_or_else(|| AppError::not_found("project", &body.key))?;
-    detail_of(&mut db, project, Role::Admin).await
+    Ok(changeset::apply_in(state, tx, id, author, changes, &Note::default()).await?.revision)
 }
 
 /// Adds an environment at the end of the promotion order.
@@ -72,7 +86,7 @@ async fn detail_of(db: &mut PgConnection, project: Project, role: Role) -> Resul
     let environments = store::environment::list(db, project.id).await?;
     Ok(ProjectDetail {
         key: project.key.parse().map_err(AppError::internal)?,
-        flags: project.flag_count(),
+        flags: store::flag::count(db, project.id, &Filter::default()).await?,
         name: project.name,
         environments: environments.into_iter().map(environment_summary).collect::<Result<_, _>>()?,
         can_edit: role >= Role::Editor,

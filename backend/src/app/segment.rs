@@ -2,10 +2,10 @@
 
 use shared::model::changeset::Note;
 use shared::model::id::ProjectId;
-use shared::model::key::SegmentKey;
+use shared::model::key::{FlagKey, SegmentKey};
 use shared::model::segment::SegmentDefinition;
 use shared::wire::api::changeset::ChangesetDetail;
-use shared::wire::api::segment::{CreateSegment, SegmentDetail, SegmentList, UpdateSegment};
+use shared::wire::api::segment::{CreateSegment, SegmentDetail, SegmentList, SegmentSummary, UpdateSegment};
 
 use crate::app::changeset::{self, Change};
 use crate::auth::permission::Actor;
@@ -52,19 +52,18 @@ pub async fn delete(
 
 /// The segments of a project, by key.
 pub async fn list(state: &AppState, project: ProjectId) -> Result<SegmentList, AppError> {
-    let segments = store::segment::list(&mut *state.pool.acquire().await?, project, None).await?;
-    Ok(SegmentList { items: segments.into_iter().map(detail_of).collect::<Result<_, _>>()? })
+    let segments = store::segment::list(&mut *state.pool.acquire().await?, project).await?;
+    Ok(SegmentList { items: segments.into_iter().map(summary).collect::<Result<_, _>>()? })
 }
 
 /// A segment with who is in it and who uses it.
 pub async fn detail(state: &AppState, project: ProjectId, key: &SegmentKey) -> Result<SegmentDetail, AppError> {
-    let found = store::segment::list(&mut *state.pool.acquire().await?, project, Some(key.as_str())).await?.pop();
+    let found = store::segment::find(&mut *state.pool.acquire().await?, project, key.as_str()).await?;
     detail_of(found.ok_or_else(|| AppError::not_found("segment", key))?)
 }
 
 fn detail_of(segment: Segment) -> Result<SegmentDetail, AppError> {
-    let used_by =
-        segment.used_by.iter().map(|key| key.parse()).collect::<Result<_, _>>().map_err(AppError::internal)?;
+    let used_by = flag_keys(&segment.used_by)?;
     Ok(SegmentDetail {
         definition: segment.definition,
         name: segment.name,
@@ -73,4 +72,22 @@ fn detail_of(segment: Segment) -> Result<SegmentDetail, AppError> {
         changed_by: segment.changed_by,
         used_by,
     })
+}
+
+fn summary(segment: store::segment::Summary) -> Result<SegmentSummary, AppError> {
+    let unsigned = |number: i64| u64::try_from(number).unwrap_or(0);
+    Ok(SegmentSummary {
+        key: segment.key.parse().map_err(AppError::internal)?,
+        version: unsigned(segment.version),
+        excluded: unsigned(segment.excluded),
+        included: unsigned(segment.included),
+        changed_at: segment.changed_at.into(),
+        changed_by: segment.changed_by,
+        used_by: flag_keys(&segment.used_by)?,
+        name: segment.name,
+    })
+}
+
+fn flag_keys(keys: &[String]) -> Result<Vec<FlagKey>, AppError> {
+    keys.iter().map(|key| key.parse()).collect::<Result<_, _>>().map_err(AppError::internal)
 }

@@ -11,6 +11,9 @@ use crate::state::AppState;
 use crate::store;
 use crate::store::user::User;
 
+/// The longest e-mail, in bytes.
+pub(super) const EMAIL_BYTES_MAX: usize = 254;
+
 /// A session that was just started, with the cookie's value.
 #[derive(Debug)]
 pub struct Started {
@@ -23,6 +26,10 @@ pub struct Started {
 /// Starts a session for somebody who knows the password.
 pub async fn sign_in(state: &AppState, body: SignIn) -> Result<Started, AppError> {
     let email = body.email.trim().to_lowercase();
+    // Nobody has such an address; remembering it would only cost memory.
+    if email.len() > EMAIL_BYTES_MAX || email.contains('\0') {
+        return Err(AppError::WrongCredentials);
+    }
     state.sign_in_limit.begin(&email).map_err(|wait| AppError::TooManyTries { seconds: wait.as_secs() + 1 })?;
     let found = store::user::find_by_email(&mut *state.pool.acquire().await?, &email).await?;
     // Longer than any real one; hashing it would only cost time.

@@ -1,13 +1,22 @@
 //! Passwords: argon2id, checked off the async threads.
 
+use std::time::Duration;
+
 use argon2::Argon2;
 use argon2::password_hash::phc::PasswordHash;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier};
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::error::AppError;
 
 /// The shortest and longest password, in characters.
 pub const LENGTH: std::ops::RangeInclusive<usize> = 12..=200;
+
+/// Passwords hashed at once; each takes 19 MiB and a core, and anybody may ask to sign in.
+static TURNS: Semaphore = Semaphore::const_new(4);
+
+/// The longest wait for a turn.
+const TURN_MAX: Duration = Duration::from_secs(5);
 
 /// Hashes a password in PHC form, or says that its length is wrong.
 pub async fn hash(password: String) -> Result<String, AppError> {
@@ -27,6 +36,7 @@ pub async fn hash(password: String) -> Result<String, AppError> {
 /// Whether the password is the one that was hashed. Without a hash it takes as long and is wrong, so that an answer's
 /// time does not tell who exists.
 pub async fn verify(password: String, hash: Option<String>) -> Result<bool, AppError> {
+    let _turn = turn().await?;
     tokio::task::spawn_blocking(move || {
         let Some(hash) = hash else {
             let wasted = Argon2::default().hash_password(password.as_bytes());
@@ -38,4 +48,12 @@ pub async fn verify(password: String, hash: Option<String>) -> Result<bool, AppE
     })
     .await
     .map_err(AppError::internal)?
+}
+
+/// Waits for a turn, but not behind everybody who guesses.
+async fn turn() -> Result<SemaphorePermit<'static>, AppError> {
+    match tokio::time::timeout(TURN_MAX, TURNS.acquire()).await {
+        Ok(turn) => turn.map_err(AppError::internal),
+        Err(_) => Err(AppError::TooManyTries { seconds: TURN_MAX.as_secs() }),
+    }
 }

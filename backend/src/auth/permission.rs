@@ -5,6 +5,7 @@ use axum::http::header::{COOKIE, HOST, ORIGIN};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method};
 use shared::model::id::{ProjectId, SessionId, UserId};
+use shared::model::key::ProjectKey;
 use shared::wire::api::session::UserSummary;
 
 use crate::auth::session::{self, Claims};
@@ -169,6 +170,9 @@ async fn in_project(parts: &mut Parts, state: &AppState) -> Result<InProject, Ap
     let signed_in = SignedIn::from_request_parts(parts, state).await?;
     let params = RawPathParams::from_request_parts(parts, state).await.map_err(AppError::internal)?;
     let key = params.iter().find(|(name, _)| *name == "project").map(|(_, value)| value.to_owned()).unwrap_or_default();
+    if key.parse::<ProjectKey>().is_err() {
+        return Err(AppError::not_found("project", key));
+    }
     let mut db = state.pool.acquire().await?;
     let found = store::project::find(&mut db, &key, signed_in.user.id).await?;
     let project = found.ok_or_else(|| AppError::not_found("project", &key))?;

@@ -28,7 +28,14 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 #[utoipa::path(get, path = "/api/v1/events", tag = "events",
                responses((status = 200, body = Event, content_type = "text/event-stream")))]
 pub async fn follow_events(State(state): State<AppState>, who: SignedIn) -> Result<impl IntoResponse, AppError> {
-    let viewer = Viewer { events: state.live.subscribe(), projects: HashMap::new(), who, state, next: Instant::now() };
+    let viewer = Viewer {
+        events: state.live.subscribe(),
+        projects: HashMap::new(),
+        environments: HashMap::new(),
+        who,
+        state,
+        next: Instant::now(),
+    };
     // Proxies that buffer would hold events back.
     let headers = AppendHeaders([(HeaderName::from_static("x-accel-buffering"), "no")]);
     Ok((headers, Sse::new(stream(viewer))))
@@ -40,6 +47,8 @@ struct Viewer {
     events: Receiver<LiveEvent>,
     /// Whether they may see a project, as looked up within the last heartbeat.
     projects: HashMap<ProjectId, bool>,
+    /// The project of an environment, which never changes.
+    environments: HashMap<EnvironmentId, ProjectId>,
     next: Instant,
 }
 
@@ -101,14 +110,18 @@ impl Viewer {
         may
     }
 
-    async fn project_of(&self, environment: EnvironmentId) -> Option<ProjectId> {
+    async fn project_of(&mut self, environment: EnvironmentId) -> Option<ProjectId> {
+        if let Some(known) = self.environments.get(&environment) {
+            return Some(*known);
+        }
         let mut db = self.state.pool.acquire().await.ok()?;
-        store::environment::project_of(&mut db, environment).await.ok()?
+        let found = store::environment::project_of(&mut db, environment).await.ok()??;
+        self.environments.insert(environment, found);
+        Some(found)
     }
 
     async fn is_member(&self, project: ProjectId) -> bool {
         let Ok(mut db) = self.state.pool.acquire().await else { return false };
-        let projects = store::project::list(&mut db, self.who.user.id, false).await.unwrap_or_default();
-        projects.iter().any(|known| known.id == project)
+        store::project::is_member(&mut db, project, self.who.user.id).await.unwrap_or(false)
     }
 }

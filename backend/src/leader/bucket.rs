@@ -48,6 +48,8 @@ pub(super) struct Held {
 pub(super) struct Bucket {
     store: kv::Store,
     created: OffsetDateTime,
+    /// Sequence of its last message when the read began.
+    read_from: u64,
     pub(super) held: HashMap<String, Held>,
 }
 
@@ -71,8 +73,9 @@ impl Bucket {
         let context = jetstream::new(bus.clone());
         context.get_or_create_stream(stream_config()).await.map_err(nats)?;
         let store = context.get_key_value(BUCKET).await.map_err(nats)?;
-        let created = store.stream.get_info().await.map_err(nats)?.created;
-        let mut bucket = Self { store, created, held: HashMap::new() };
+        let info = store.stream.get_info().await.map_err(nats)?;
+        let (created, read_from) = (info.created, info.state.last_sequence);
+        let mut bucket = Self { store, created, read_from, held: HashMap::new() };
         match tokio::time::timeout(READ_MAX, bucket.read()).await {
             Ok(read) => read?,
             Err(elapsed) => return Err(nats(elapsed)),
@@ -80,11 +83,11 @@ impl Bucket {
         Ok(bucket)
     }
 
-    /// True while it is the bucket that was read: not deleted and made anew.
+    /// True while it is the bucket that was read, and nobody else wrote to it: not deleted, made anew or restored.
     pub(super) async fn is_same(&self) -> Result<bool, BucketError> {
         let info = self.store.stream.get_info().await.map_err(nats)?;
-        let newest = self.held.values().map(|held| held.sequence).max().unwrap_or(0);
-        Ok(info.created == self.created && info.state.last_sequence >= newest)
+        let newest = self.held.values().map(|held| held.sequence).max().unwrap_or(0).max(self.read_from);
+        Ok(info.created == self.created && info.state.last_sequence == newest)
     }
 
     /// Looks up what is held of a row.
@@ -92,6 +95,13 @@ impl Bucket {
         self.held
             .get(&row.key)
             .is_none_or(|held| held.revision < row.revision || held.hash != hash(row.value.as_bytes()))
+    }
+
+    /// True when the bucket has something newer than a row, or something else under the same number.
+    pub(super) fn contradicts(&self, row: &StateRow) -> bool {
+        self.held.get(&row.key).is_some_and(|held| {
+            held.revision > row.revision || (held.revision == row.revision && held.hash != hash(row.value.as_bytes()))
+        })
     }
 
     /// Puts a row. A key that is gone means that the bucket is another one: then nothing may be put one by one, or edges

@@ -33,6 +33,8 @@ const ACK_WAIT: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_secs(2);
 /// Wait after a failure.
 const RETRY: Duration = Duration::from_secs(1);
+/// The largest count that is believed; sums of many stay within 64 bits.
+const COUNT_MAX: u64 = 1 << 50;
 /// The longest `place` or variant that is believed, in bytes.
 const TEXT_BYTES_MAX: usize = 200;
 
@@ -148,6 +150,10 @@ fn read(payload: &[u8]) -> Result<CountBatch, String> {
     if entries > ENTRIES_MAX {
         return Err(format!("{entries} entries; at most {ENTRIES_MAX} are allowed"));
     }
+    let counts = batch.evaluations.iter().map(|e| e.count).chain(batch.keys.iter().map(|k| k.count));
+    if counts.into_iter().any(|count| count > COUNT_MAX) {
+        return Err(format!("a count beyond {COUNT_MAX}, which nobody can have counted"));
+    }
     let is_long = |text: &str| text.len() > TEXT_BYTES_MAX || text.contains('\0');
     if batch.evaluations.iter().any(|e| is_long(&e.place) || e.variant.as_deref().is_some_and(is_long)) {
         return Err(format!("a place or variant longer than {TEXT_BYTES_MAX} bytes"));
@@ -166,6 +172,11 @@ async fn add(database: &mut Client, batch: &CountBatch, now: OffsetDateTime) -> 
         )
         .await?;
     if is_new == 1 {
+        let current = now.unix_timestamp().div_euclid(60);
+        let wrong = batch.evaluations.iter().filter(|counted| !is_believed(counted.minute, current)).count();
+        if wrong > 0 {
+            tracing::warn!(process.id = %batch.process, entries = wrong, "an edge's clock is wrong; its counts go to the minute of receipt");
+        }
         copy_evaluations(&tx, batch, now).await?;
         copy_keys(&tx, batch, now).await?;
         tx.execute(ADD_EVALUATIONS, &[]).await?;
@@ -216,13 +227,12 @@ async fn copy_keys(tx: &Transaction<'_>, batch: &CountBatch, now: OffsetDateTime
 /// The minute as a moment; one that no right clock can have sent becomes the minute of receipt.
 fn minute(minute: i64, now: OffsetDateTime) -> OffsetDateTime {
     let current = now.unix_timestamp().div_euclid(60);
-    let believed = if (current - PAST_MINUTES_MAX..=current + FUTURE_MINUTES_MAX).contains(&minute) {
-        minute
-    } else {
-        tracing::warn!(minute, "an edge's clock is wrong; its counts go to the minute of receipt");
-        current
-    };
+    let believed = if is_believed(minute, current) { minute } else { current };
     OffsetDateTime::from_unix_timestamp(believed * 60).unwrap_or(now)
+}
+
+fn is_believed(minute: i64, current: i64) -> bool {
+    (current - PAST_MINUTES_MAX..=current + FUTURE_MINUTES_MAX).contains(&minute)
 }
 
 fn count(count: u64) -> i64 {

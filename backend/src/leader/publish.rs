@@ -10,9 +10,11 @@ use shared::model::id::EnvironmentId;
 use shared::wire::state::{Entity, StateKey};
 use sqlx::Connection;
 use tokio::sync::Notify;
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::Instant;
 
 use crate::error::chain;
-use crate::leader::bucket::{Bucket, BucketError, Held, Put};
+use crate::leader::bucket::{Bucket, BucketError, Held, Put, nats};
 use crate::leader::compare;
 use crate::state::AppState;
 use crate::store;
@@ -50,11 +52,17 @@ async fn follow(state: &AppState, bus: &Client, wake: &Notify, has_worked: &mut 
     };
     *has_worked = true;
     let mut look = tokio::time::interval(LOOK);
-    let compared_at = tokio::time::Instant::now();
+    let mut compare = tokio::time::interval_at(Instant::now() + COMPARE, COMPARE);
+    let mut comparing = JoinSet::new();
     loop {
         let done = tokio::select! {
             () = wake.notified() => publish_new(state, &mut bucket).await,
-            _ = look.tick() => look_again(state, &mut bucket, compared_at).await,
+            _ = look.tick() => look_again(state, &mut bucket).await,
+            _ = compare.tick(), if comparing.is_empty() => {
+                comparing.spawn(compare::differs(state.clone(), bus.clone()));
+                Ok(())
+            }
+            Some(compared) = comparing.join_next() => judge(compared),
         };
         if let Err(error) = done {
             return error;
@@ -62,20 +70,27 @@ async fn follow(state: &AppState, bus: &Client, wake: &Notify, has_worked: &mut 
     }
 }
 
-async fn look_again(
-    state: &AppState,
-    bucket: &mut Bucket,
-    compared_at: tokio::time::Instant,
-) -> Result<(), BucketError> {
-    if !bucket.is_same().await? || compared_at.elapsed() > COMPARE {
+fn judge(compared: Result<Result<bool, BucketError>, JoinError>) -> Result<(), BucketError> {
+    match compared {
+        Ok(Ok(false)) => Ok(()),
+        Ok(Ok(true)) => Err(BucketError::Changed),
+        Ok(Err(error)) => Err(error),
+        Err(ended) => Err(nats(ended)),
+    }
+}
+
+async fn look_again(state: &AppState, bucket: &mut Bucket) -> Result<(), BucketError> {
+    if !bucket.is_same().await? {
         return Err(BucketError::Changed);
     }
-    let newest = state.live.newest_revision();
-    let mut db = state.pool.acquire().await.map_err(StoreError::from)?;
-    if newest > store::changeset::current_revision(&mut db).await? {
+    let is_behind = {
+        let mut db = state.pool.acquire().await.map_err(StoreError::from)?;
+        let environments = store::state::list_revisions(&mut db).await?;
+        state.live.newest_revision(&environments) > store::changeset::current_revision(&mut db).await?
+    };
+    if is_behind {
         return Err(BucketError::Changed);
     }
-    drop(db);
     // A notification may have been lost with its connection.
     publish_new(state, bucket).await
 }

@@ -20,6 +20,8 @@ use crate::store::edge::StoredEdge;
 
 /// An edge not heard for this long is silent.
 pub const SILENT_AFTER: Duration = Duration::seconds(10);
+/// No counter gets further within its life.
+pub const REVISION_MAX: u64 = 1 << 53;
 /// More edges than this are not followed.
 const EDGES_MAX: usize = 1_000;
 /// Receipts kept per edge and environment, for times of recent revisions.
@@ -182,11 +184,15 @@ impl Live {
         edges
     }
 
-    /// The newest revision that any edge says it has.
-    pub fn newest_revision(&self) -> u64 {
+    /// The newest revision that any edge says it has of one of these environments. What no counter can have reached is
+    /// not believed: it would use up all numbers.
+    pub fn newest_revision(&self, environments: &[(EnvironmentId, u64)]) -> u64 {
         let known = self.lock();
-        let revisions = known.edges.values().flat_map(|edge| edge.environments.values().map(|at| at.revision));
-        revisions.max().unwrap_or(0)
+        let said = known
+            .edges
+            .values()
+            .flat_map(|edge| environments.iter().filter_map(|(id, _)| edge.environments.get(id)).map(|at| at.revision));
+        said.filter(|revision| *revision <= REVISION_MAX).max().unwrap_or(0)
     }
 
     /// Edges heard since the last call, for the leader to write down.

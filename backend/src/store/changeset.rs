@@ -58,15 +58,15 @@ pub async fn current_revision(db: &mut PgConnection) -> Result<u64, StoreError> 
     Ok(unsigned(revision))
 }
 
-/// Raises the counter above a number seen outside; returns the new number, or nothing when it is above already.
-pub async fn raise_revision(db: &mut PgConnection, seen: u64) -> Result<Option<u64>, StoreError> {
+/// Raises the counter above itself and a number seen outside; returns the new number.
+pub async fn raise_revision(db: &mut PgConnection, seen: u64) -> Result<u64, StoreError> {
     let raised = sqlx::query_scalar!(
-        "update counter set revision = $1 + 1 where revision < $1 returning revision",
+        "update counter set revision = greatest(revision, $1) + 1 returning revision",
         signed(seen),
     )
-    .fetch_optional(db)
+    .fetch_one(db)
     .await?;
-    Ok(raised.map(unsigned))
+    Ok(unsigned(raised))
 }
 
 /// Writes a changeset with its entries and tells all backends once it is committed.
@@ -126,8 +126,10 @@ pub struct Summary {
 pub async fn summary(db: &mut PgConnection, revision: u64) -> Result<Option<Summary>, StoreError> {
     let row = sqlx::query!(
         r#"select changesets.project_id, projects.key as "project?", users.name as "author?",
-                  array(select environment_id from state
-                        where state.revision = $1 and state.key = state.environment_id || '.environment')
+                  array(select environments.id from environments
+                        join state on state.environment_id = environments.id
+                             and state.key = environments.id || '.environment'
+                        where environments.project_id = changesets.project_id and state.revision = $1)
                       as "environments!",
                   array(select distinct entity_key from revision_entries
                         where revision = $1 and entity in ('flag', 'config', 'kill') limit 50) as "flags!"

@@ -7,7 +7,7 @@ use sqlx::PgConnection;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use crate::store::{DOCUMENT_FORMAT, StoreError, read_document, unsigned, write_document};
+use crate::store::{DOCUMENT_FORMAT, StoreError, read_document, readable, unsigned, write_document};
 
 /// A flag config as stored.
 #[derive(Clone, Debug)]
@@ -69,8 +69,17 @@ pub struct Configured {
     pub config: FlagConfig,
 }
 
-/// The configs of these flags in all environments.
+/// The configs of these flags in all environments; one that cannot be read is left out, so that it fails no list.
+pub async fn list_readable(db: &mut PgConnection, flags: &[FlagId]) -> Result<Vec<StoredConfig>, StoreError> {
+    Ok(list_rows(db, flags).await?.into_iter().filter_map(|row| readable(row.try_into())).collect())
+}
+
+/// The configs of these flags in all environments, for a change: one that cannot be read must not be written over.
 pub async fn list(db: &mut PgConnection, flags: &[FlagId]) -> Result<Vec<StoredConfig>, StoreError> {
+    list_rows(db, flags).await?.into_iter().map(StoredConfig::try_from).collect()
+}
+
+async fn list_rows(db: &mut PgConnection, flags: &[FlagId]) -> Result<Vec<ConfigRow>, StoreError> {
     let ids: Vec<Uuid> = flags.iter().map(|id| id.uuid()).collect();
     let rows = sqlx::query_as!(
         ConfigRow,
@@ -83,7 +92,7 @@ pub async fn list(db: &mut PgConnection, flags: &[FlagId]) -> Result<Vec<StoredC
     )
     .fetch_all(db)
     .await?;
-    rows.into_iter().map(StoredConfig::try_from).collect()
+    Ok(rows)
 }
 
 /// A config to be written.

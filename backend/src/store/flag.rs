@@ -7,7 +7,7 @@ use sqlx::PgConnection;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use crate::store::{DOCUMENT_FORMAT, StoreError, read_document, unsigned, write_document};
+use crate::store::{DOCUMENT_FORMAT, StoreError, read_document, readable, unsigned, write_document};
 
 /// A flag as stored.
 #[derive(Clone, Debug)]
@@ -36,6 +36,7 @@ pub struct Flag {
 
 struct FlagRow {
     id: Uuid,
+    key: String,
     name: String,
     description: String,
     tags: Vec<String>,
@@ -93,7 +94,7 @@ pub enum After {
 pub async fn find(db: &mut PgConnection, project: ProjectId, key: &str) -> Result<Option<Flag>, StoreError> {
     let row = sqlx::query_as!(
         FlagRow,
-        r#"select flags.id, flags.name, flags.description, flags.tags, flags.format, flags.document, flags.version,
+        r#"select flags.id, flags.key, flags.name, flags.description, flags.tags, flags.format, flags.document, flags.version,
                   flags.created_at, creator.name as created_by, flags.changed_at, changer.name as changed_by
            from flags
            join users creator on creator.id = flags.created_by
@@ -107,6 +108,15 @@ pub async fn find(db: &mut PgConnection, project: ProjectId, key: &str) -> Resul
     row.map(Flag::try_from).transpose()
 }
 
+/// A page of flags.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    /// Those that can be read.
+    pub flags: Vec<Flag>,
+    /// Where the next page begins, when there is one.
+    pub next: Option<After>,
+}
+
 /// Lists flags that are not archived, at most `limit`; a document that cannot be read never fails the list.
 pub async fn list(
     db: &mut PgConnection,
@@ -115,7 +125,7 @@ pub async fn list(
     after: Option<&After>,
     by_key: bool,
     limit: i64,
-) -> Result<Vec<Flag>, StoreError> {
+) -> Result<Listed, StoreError> {
     let (after_key, after_at, after_id) = match after {
         None => (None, None, None),
         Some(After::Key(key)) => (Some(key.as_str()), None, None),
@@ -124,8 +134,9 @@ pub async fn list(
     let (environment, state) = state_filter(filter);
     let rows = sqlx::query_as!(
         FlagRow,
-        r#"select flags.id, flags.name, flags.description, flags.tags, flags.format, flags.document, flags.version,
-                  flags.created_at, creator.name as created_by, flags.changed_at, changer.name as changed_by
+        r#"select flags.id, flags.key, flags.name, flags.description, flags.tags, flags.format, flags.document,
+                  flags.version, flags.created_at, creator.name as created_by, flags.changed_at,
+                  changer.name as changed_by
            from flags
            join users creator on creator.id = flags.created_by
            join users changer on changer.id = flags.changed_by
@@ -152,11 +163,19 @@ pub async fn list(
         after_at,
         after_id,
         by_key,
-        limit,
+        // One more than asked for tells whether there is a next page.
+        limit + 1,
     )
     .fetch_all(db)
     .await?;
-    Ok(rows.into_iter().filter_map(|row| readable(row.try_into())).collect())
+    let limit = usize::try_from(limit).unwrap_or(0);
+    let last = rows.get(limit.saturating_sub(1)).filter(|_| rows.len() > limit);
+    let next = last.map(|row| match by_key {
+        true => After::Key(row.key.clone()),
+        false => After::Changed(row.changed_at, row.id.into()),
+    });
+    let flags = rows.into_iter().take(limit).filter_map(|row| readable(row.try_into())).collect();
+    Ok(Listed { flags, next })
 }
 
 /// How many flags a filter matches.
@@ -274,8 +293,4 @@ fn state_filter(filter: &Filter) -> (Option<Uuid>, Option<&str>) {
 
 fn kind_text(definition: &FlagDefinition) -> Result<String, StoreError> {
     Ok(write_document(&definition.kind)?.as_str().unwrap_or_default().to_owned())
-}
-
-fn readable<T>(row: Result<T, StoreError>) -> Option<T> {
-    row.inspect_err(|error| tracing::error!(error = %crate::error::chain(error), "a row is left out of a list")).ok()
 }

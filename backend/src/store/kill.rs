@@ -54,7 +54,7 @@ pub async fn list(db: &mut PgConnection, flags: &[FlagId]) -> Result<Vec<Kill>, 
     Ok(kills)
 }
 
-/// Writes a kill, or the new reason and time of one that stands.
+/// Writes a kill, or who gave one that stands a new reason and time; since when it stands stays.
 pub async fn save(
     db: &mut PgConnection,
     flag: FlagId,
@@ -68,7 +68,7 @@ pub async fn save(
         "insert into kills (flag_id, environment_id, reason, until_at, killed_at, killed_by)
          values ($1, $2, $3, $4, $5, $6)
          on conflict (flag_id, environment_id) do update
-         set reason = excluded.reason, until_at = excluded.until_at",
+         set reason = excluded.reason, until_at = excluded.until_at, killed_by = excluded.killed_by",
         flag.uuid(),
         environment.uuid(),
         reason,

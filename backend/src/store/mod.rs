@@ -88,6 +88,11 @@ fn read_document<T: DeserializeOwned>(
     serde_json::from_value(document).map_err(|error| corrupt(Some(error)))
 }
 
+/// A row of a list, unless it cannot be read; then the log says so and the others are shown.
+fn readable<T>(row: Result<T, StoreError>) -> Option<T> {
+    row.inspect_err(|error| tracing::error!(error = %crate::error::chain(error), "a row is left out of a list")).ok()
+}
+
 /// The document as `jsonb`.
 fn write_document(document: &impl Serialize) -> Result<serde_json::Value, StoreError> {
     serde_json::to_value(document).map_err(|error| StoreError::Database(sqlx::Error::Encode(Box::new(error))))

@@ -5,7 +5,7 @@ use shared::model::key::ProjectKey;
 use sqlx::PgConnection;
 use time::OffsetDateTime;
 
-use crate::store::{StoreError, unsigned};
+use crate::store::StoreError;
 
 /// The most projects that one answer lists.
 pub const LIST_MAX: i64 = 1_000;
@@ -19,26 +19,15 @@ pub struct Project {
     pub key: String,
     /// For people.
     pub name: String,
-    /// Flags that are not archived.
-    pub flags: i64,
     /// The person's role; absent when they are no member.
     pub role: Option<String>,
-}
-
-impl Project {
-    /// Flags that are not archived.
-    pub fn flag_count(&self) -> u64 {
-        unsigned(self.flags)
-    }
 }
 
 /// Finds a project, with the role of a person in it.
 pub async fn find(db: &mut PgConnection, key: &str, user: UserId) -> Result<Option<Project>, StoreError> {
     let project = sqlx::query_as!(
         Project,
-        r#"select projects.id, projects.key, projects.name, members.role as "role?",
-                  (select count(*) from flags
-                   where flags.project_id = projects.id and flags.archived_at is null) as "flags!"
+        r#"select projects.id, projects.key, projects.name, members.role as "role?"
            from projects
            left join members on members.project_id = projects.id and members.user_id = $2
            where projects.key = $1"#,
@@ -54,9 +43,7 @@ pub async fn find(db: &mut PgConnection, key: &str, user: UserId) -> Result<Opti
 pub async fn list(db: &mut PgConnection, user: UserId, is_admin: bool) -> Result<Vec<Project>, StoreError> {
     let projects = sqlx::query_as!(
         Project,
-        r#"select projects.id, projects.key, projects.name, members.role as "role?",
-                  (select count(*) from flags
-                   where flags.project_id = projects.id and flags.archived_at is null) as "flags!"
+        r#"select projects.id, projects.key, projects.name, members.role as "role?"
            from projects
            left join members on members.project_id = projects.id and members.user_id = $1
            where $2 or members.role is not null
@@ -104,4 +91,16 @@ pub async fn lock(db: &mut PgConnection, id: ProjectId) -> Result<String, StoreE
 pub async fn key(db: &mut PgConnection, id: ProjectId) -> Result<String, StoreError> {
     let key = sqlx::query_scalar!("select key from projects where id = $1", id.uuid()).fetch_one(db).await?;
     Ok(key)
+}
+
+/// Whether a person is a member of a project.
+pub async fn is_member(db: &mut PgConnection, id: ProjectId, user: UserId) -> Result<bool, StoreError> {
+    let is_member = sqlx::query_scalar!(
+        r#"select exists (select 1 from members where project_id = $1 and user_id = $2) as "is_member!""#,
+        id.uuid(),
+        user.uuid(),
+    )
+    .fetch_one(db)
+    .await?;
+    Ok(is_member)
 }

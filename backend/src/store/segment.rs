@@ -69,9 +69,53 @@ pub struct Use {
     pub segment_id: SegmentId,
 }
 
-/// The segments of a project, by key; with `key`, that one alone.
-pub async fn list(db: &mut PgConnection, project: ProjectId, key: Option<&str>) -> Result<Vec<Segment>, StoreError> {
-    let rows = sqlx::query_as!(
+/// A segment in a list, without its keys.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    /// Named by rules.
+    pub key: String,
+    /// For people.
+    pub name: String,
+    /// Counts up with every save.
+    pub version: i64,
+    /// How many keys are never in it.
+    pub excluded: i64,
+    /// How many keys are in it.
+    pub included: i64,
+    /// When it was saved.
+    pub changed_at: OffsetDateTime,
+    /// Who saved it.
+    pub changed_by: String,
+    /// Keys of flags that name it in any environment.
+    pub used_by: Vec<String>,
+}
+
+/// The segments of a project, by key.
+pub async fn list(db: &mut PgConnection, project: ProjectId) -> Result<Vec<Summary>, StoreError> {
+    let segments = sqlx::query_as!(
+        Summary,
+        r#"select segments.key, segments.name, segments.version, segments.changed_at, users.name as changed_by,
+                  coalesce(jsonb_array_length(segments.document -> 'excluded'), 0)::bigint as "excluded!",
+                  coalesce(jsonb_array_length(segments.document -> 'included'), 0)::bigint as "included!",
+                  array(select distinct flags.key from flag_segments
+                        join flags on flags.id = flag_segments.flag_id
+                        where flag_segments.segment_id = segments.id order by flags.key) as "used_by!"
+           from segments
+           join users on users.id = segments.changed_by
+           where segments.project_id = $1
+           order by segments.key
+           limit $2"#,
+        project.uuid(),
+        LIST_MAX,
+    )
+    .fetch_all(db)
+    .await?;
+    Ok(segments)
+}
+
+/// Finds a segment of a project.
+pub async fn find(db: &mut PgConnection, project: ProjectId, key: &str) -> Result<Option<Segment>, StoreError> {
+    let row = sqlx::query_as!(
         SegmentRow,
         r#"select segments.id, segments.name, segments.format, segments.document, segments.version,
                   segments.changed_at, users.name as changed_by,
@@ -80,16 +124,13 @@ pub async fn list(db: &mut PgConnection, project: ProjectId, key: Option<&str>) 
                         where flag_segments.segment_id = segments.id order by flags.key) as "used_by!"
            from segments
            join users on users.id = segments.changed_by
-           where segments.project_id = $1 and ($2::text is null or segments.key = $2)
-           order by segments.key
-           limit $3"#,
+           where segments.project_id = $1 and segments.key = $2"#,
         project.uuid(),
         key,
-        LIST_MAX,
     )
-    .fetch_all(db)
+    .fetch_optional(db)
     .await?;
-    rows.into_iter().map(Segment::try_from).collect()
+    row.map(Segment::try_from).transpose()
 }
 
 /// Which of these keys exist in the project.

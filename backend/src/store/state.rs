@@ -94,7 +94,10 @@ pub async fn save(db: &mut PgConnection, rows: &[StateRow]) -> Result<(), StoreE
 /// The revision of every environment that has one.
 pub async fn list_revisions(db: &mut PgConnection) -> Result<Vec<(EnvironmentId, u64)>, StoreError> {
     let rows = sqlx::query!(
-        "select environment_id, revision from state where key = environment_id || '.environment' order by revision",
+        "select environments.id as environment_id, state.revision
+         from environments
+         join state on state.environment_id = environments.id and state.key = environments.id || '.environment'
+         order by state.revision",
     )
     .fetch_all(db)
     .await?;

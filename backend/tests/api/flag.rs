@@ -162,6 +162,14 @@ async fn a_list_pages_through_everything_once_in_both_orders() {
     assert_eq!(ana.get("/projects/shop/flags?q=LAG-3").await.body["matching"], 1);
     ana.get("/projects/shop/flags?limit=101").await.expect(422);
     ana.get("/projects/shop/flags?after=nonsense").await.expect(422);
+    ana.get("/projects/shop/flags?sort=key&after=a%00b").await.expect(422);
+    ana.get("/projects/sh%00op/flags").await.expect(404);
+
+    // One document of a newer version hides nothing but itself.
+    sqlx::query("update flags set format = 99 where key = 'flag-0'").execute(&app.state.pool).await.expect("a row");
+    let page = ana.get("/projects/shop/flags?limit=3&sort=key").await.expect(200).body;
+    assert_eq!((page["items"].as_array().map(Vec::len), page["next"].is_string()), (Some(2), true));
+    ana.get("/projects/shop/flags/flag-0").await.expect(500);
     ana.put("/projects/shop/flags/flag-3/environments/staging", 1, json!({ "config": on() })).await.expect(200);
     assert_eq!(ana.get("/projects/shop/flags?state=on&env=staging").await.body["items"][0]["key"], "flag-3");
 }

@@ -83,6 +83,7 @@ async fn a_kill_ends_at_its_time_once() {
     ana.post("/projects/shop/flags", boolean("checkout")).await.expect(201);
     let past = kill(&ana, Some("2020-01-01T00:00:00Z")).await.expect(422);
     assert_eq!(past.fields(), ["until"]);
+    kill(&ana, Some("9999-12-31T23:59:59-05:00")).await.expect(422);
     kill(&ana, Some("2999-01-01T00:00:00Z")).await.expect(200);
     let mut db = app.state.pool.acquire().await.expect("a connection");
     assert!(store::kill::list_due(&mut db, app.state.clock.now()).await.expect("kills").is_empty());

@@ -23,6 +23,11 @@ async fn first_run_needs_the_code_and_happens_once() {
     let weak = nobody.post("/setup", body("c0de", "short")).await.expect(422);
     assert_eq!(weak.fields(), ["password"]);
 
+    let mut twice = body("c0de", PASSWORD);
+    twice["environments"] = json!([{ "key": "production", "name": "A" }, { "key": "production", "name": "B" }]);
+    assert_eq!(nobody.post("/setup", twice).await.expect(409).code(), "exists");
+    assert_eq!(nobody.get("/setup").await.body, json!({ "open": true }), "nothing is half made");
+
     let done = nobody.post("/setup", body("c0de", PASSWORD)).await.expect(201);
     assert_eq!(done.body["user"]["email"], "ana@example.com");
     let cookie = done.headers["set-cookie"].to_str().expect("text");
@@ -83,6 +88,12 @@ async fn a_body_that_is_not_understood_is_named() {
         nobody.post("/session", json!({ "email": "a@b", "password": "x", "remember": true })).await.expect(422);
     assert!(unknown.body["detail"].as_str().is_some_and(|text| text.contains("remember")), "{}", unknown.body);
     nobody.send(Method::POST, "/session", None, &[("content-type", "application/json")]).await.expect(400);
+    let absurd = json!({ "email": "a".repeat(300), "password": "x" });
+    assert_eq!(nobody.post("/session", absurd).await.expect(401).code(), "wrong_credentials");
+    assert_eq!(
+        nobody.post("/session", json!({ "email": "a\u{0}@b", "password": "x" })).await.expect(401).code(),
+        "wrong_credentials"
+    );
     let large = json!({ "email": "a".repeat(3 * 1024 * 1024), "password": "x" });
     assert_eq!(nobody.post("/session", large).await.expect(413).code(), "too_large");
 }

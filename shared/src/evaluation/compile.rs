@@ -48,7 +48,8 @@ pub(super) struct Answers {
     pub(super) enabled: bool,
     pub(super) off: Option<u16>,
     pub(super) targets: HashMap<Box<str>, u16>,
-    pub(super) rules: Box<[Rule]>,
+    /// Or why they cannot be told: a segment that is missing or unreadable takes down nothing before them.
+    pub(super) rules: Result<Box<[Rule]>, (ErrorCode, Box<str>)>,
     pub(super) default_serve: Serve,
     /// No targets and no rules that are not paused: the same answer for everybody.
     pub(super) is_static: bool,
@@ -131,6 +132,7 @@ impl Answers {
     ) -> Result<Self, (ErrorCode, Box<str>)> {
         let mut segments = Vec::new();
         let mut positions = HashMap::new();
+        let mut broken = None;
         for key in config.segments() {
             match segment(&key) {
                 SegmentLookup::Ready(found) => {
@@ -138,10 +140,11 @@ impl Answers {
                     segments.push(found);
                 }
                 SegmentLookup::Unreadable => {
-                    return Err((ErrorCode::General, format!("segment '{key}' was written by a newer version").into()));
+                    broken =
+                        Some((ErrorCode::General, format!("segment '{key}' was written by a newer version").into()));
                 }
                 SegmentLookup::Missing => {
-                    return Err((ErrorCode::ParseError, format!("segment '{key}' does not exist here").into()));
+                    broken = Some((ErrorCode::ParseError, format!("segment '{key}' does not exist here").into()));
                 }
             }
         }
@@ -175,7 +178,7 @@ impl Answers {
             off: config.off_variant.as_ref().map(position),
             is_static: targets.is_empty() && rules.is_empty(),
             targets,
-            rules,
+            rules: broken.map_or(Ok(rules), Err),
             default_serve: compile_serve(&config.default_serve, position),
             segments: segments.into(),
             variants: variants.collect::<Result<_, _>>()?,
@@ -224,7 +227,8 @@ impl Split {
     }
 
     pub(super) fn owner(&self, bucket: u32) -> Option<u16> {
-        self.ends.iter().find(|(end, _)| bucket < *end).and_then(|(_, owner)| *owner)
+        let at = self.ends.partition_point(|(end, _)| *end <= bucket);
+        self.ends.get(at).and_then(|(_, owner)| *owner)
     }
 
     pub(super) fn buckets_by_targeting_key(&self) -> bool {

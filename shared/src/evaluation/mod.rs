@@ -38,8 +38,12 @@ pub fn evaluate<'f>(flag: &'f Flag, killed: bool, context: &Context<'_>) -> Outc
     {
         return answers.outcome(Some(variant), Reason::TargetingMatch, Place::Target);
     }
+    let rules = match &answers.rules {
+        Ok(rules) => rules,
+        Err((code, detail)) => return Outcome::error(*code, detail),
+    };
     let mut memo = Memo::new();
-    for rule in &answers.rules {
+    for rule in rules {
         if !rule.conditions.holds(context, &answers.segments, &mut memo) {
             continue;
         }

@@ -4,9 +4,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::key::VariantKey;
 use crate::model::problem::Problems;
+use crate::model::rule::ATTRIBUTE_BYTES_MAX;
 
 /// Buckets in a split; one bucket is 0.001 %.
 pub const BUCKETS: u32 = 100_000;
+/// The most ranges of a split.
+pub const RANGES_MAX: usize = 1_000;
 /// The longest seed, in bytes.
 pub const SEED_BYTES_MAX: usize = 200;
 
@@ -73,12 +76,18 @@ impl Split {
 
     /// Notes what is wrong with the split itself; `path` is where it stands.
     pub fn check(&self, path: &str, problems: &mut Problems) {
-        if self.bucket_by.is_empty() || self.bucket_by.starts_with('$') {
+        let is_name = (1..=ATTRIBUTE_BYTES_MAX).contains(&self.bucket_by.len());
+        if !is_name || self.bucket_by.starts_with('$') || self.bucket_by.contains('\0') {
             let message = format!("'{}' is not an attribute to bucket by; use targetingKey", self.bucket_by);
             problems.add(format!("{path}.bucket_by"), message);
         }
-        if self.seed.is_empty() || self.seed.len() > SEED_BYTES_MAX {
-            problems.add(format!("{path}.seed"), format!("a seed has 1 to {SEED_BYTES_MAX} bytes"));
+        if self.seed.is_empty() || self.seed.len() > SEED_BYTES_MAX || self.seed.contains('\0') {
+            problems.add(format!("{path}.seed"), format!("a seed has 1 to {SEED_BYTES_MAX} bytes and no U+0000"));
+        }
+        if self.ranges.len() > RANGES_MAX {
+            let message = format!("{} ranges; at most {RANGES_MAX} are allowed", self.ranges.len());
+            problems.add(format!("{path}.ranges"), message);
+            return;
         }
         let mut free_from = 0;
         for (index, range) in self.ranges.iter().enumerate() {

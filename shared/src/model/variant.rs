@@ -105,7 +105,7 @@ pub(crate) fn json_number(text: &str) -> Option<serde_json::Number> {
 fn safe_integer(number: &serde_json::Number, text: &str) -> Result<Option<i64>, ValueError> {
     let out_of_range = || ValueError::IntegerRange(text.chars().take(60).collect());
     if let Some(integer) = number.as_i64() {
-        return if integer.abs() <= SAFE_INTEGER_MAX { Ok(Some(integer)) } else { Err(out_of_range()) };
+        return if integer.unsigned_abs() <= SAFE_INTEGER_MAX as u64 { Ok(Some(integer)) } else { Err(out_of_range()) };
     }
     match number.as_f64() {
         Some(float) if float.fract() != 0.0 => Ok(None),
@@ -154,6 +154,7 @@ mod tests {
             (ValueType::Integer, "01"),
             (ValueType::Integer, " 1"),
             (ValueType::Integer, "1234567890123456789"),
+            (ValueType::Integer, "-9223372036854775808"),
             (ValueType::Float, "1e999"),
             (ValueType::Float, "NaN"),
             (ValueType::Object, "[1]"),

@@ -192,10 +192,8 @@ fn SegmentPicker(values: Signal<Vec<String>>, #[prop(into)] on_change: Callback<
     let Segments(segments) = expect_context();
     let options = move || {
         let known = segments.with(|list| list.map(|list| list.items.clone()).unwrap_or_default());
-        let unused = known
-            .into_iter()
-            .filter(|segment| values.with(|v| !v.iter().any(|v| v == segment.definition.key.as_str())));
-        let option = unused.map(|segment| (segment.definition.key.to_string(), segment.name));
+        let unused = known.into_iter().filter(|segment| values.with(|v| !v.iter().any(|v| v == segment.key.as_str())));
+        let option = unused.map(|segment| (segment.key.to_string(), segment.name));
         [(String::new(), "Add a segment …".to_owned())].into_iter().chain(option).collect::<Vec<_>>()
     };
     let add = move |key: String| {

@@ -1,6 +1,7 @@
 //! Writing flags and their configs.
 
-use shared::model::flag::{DESCRIPTION_CHARS_MAX, FlagConfig, FlagDefinition};
+use serde_json::{Value, json};
+use shared::model::flag::{DESCRIPTION_CHARS_MAX, FlagConfig};
 use shared::model::id::EnvironmentId;
 use shared::model::key::{EnvironmentKey, FlagKey};
 use shared::model::problem::FieldProblem;
@@ -44,7 +45,7 @@ impl Draft {
                 error.into()
             }
         })?;
-        self.record(None, ("flag", flag.id.uuid(), key.as_str()), None::<&FlagDefinition>, Some(&flag.definition))?;
+        self.record(None, ("flag", flag.id.uuid(), key.as_str()), None::<&Value>, Some(&described(&flag)))?;
         for (environment, config) in &new.configs {
             self.write_config(db, &flag, *environment, None, config).await?;
         }
@@ -80,7 +81,12 @@ impl Draft {
             return Err(AppError::Invalid(problems));
         }
         store::flag::update(db, &after, self.author.user, self.at).await?;
-        self.record(None, ("flag", before.id.uuid(), key.as_str()), Some(&before.definition), Some(&after.definition))?;
+        self.record(
+            None,
+            ("flag", before.id.uuid(), key.as_str()),
+            Some(&described(&before)),
+            Some(&described(&after)),
+        )?;
         self.flags.insert(before.id);
         Ok(())
     }
@@ -162,6 +168,13 @@ fn check_texts(name: &str, description: &str, tags: &[String]) -> Result<(), App
         }
     }
     Ok(())
+}
+
+/// A flag as history keeps it: what decides its answers, and what people wrote about it.
+fn described(flag: &Flag) -> Value {
+    json!({
+        "definition": flag.definition, "name": flag.name, "description": flag.description, "tags": flag.tags,
+    })
 }
 
 /// Where a config names a segment: the first rule that does.

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use shared::model::changeset::Note;
 use shared::model::id::{EnvironmentId, FlagId, ProjectId};
+use shared::model::timestamp::Timestamp;
 use shared::wire::api::changeset::ChangesetDetail;
 use shared::wire::state::{Entity, StateKey};
 use sqlx::PgConnection;
@@ -17,7 +18,7 @@ use crate::error::AppError;
 use crate::state::AppState;
 use crate::store;
 use crate::store::changeset::{Entry, NewChangeset};
-use crate::store::kill::Due;
+use crate::store::kill::{Due, Kill};
 
 /// What to do with the kill of a flag.
 #[derive(Clone, Debug)]
@@ -54,6 +55,7 @@ pub async fn set_killed(
     let mut tx = state.pool.begin().await?;
     let now = state.clock.now();
     let scope = Scope { project, flag: flag.0, flag_key: flag.1, environments };
+    let before = store::kill::list(&mut tx, &[flag.0]).await?;
     for environment in environments {
         match order {
             KillOrder::Kill { reason, until } => {
@@ -68,10 +70,10 @@ pub async fn set_killed(
     }
     store::flag::touch_unless_held(&mut tx, flag.0, author.user, now).await?;
     let after = match order {
-        KillOrder::Kill { reason, until } => Some(json!({ "reason": reason, "until": until.map(|at| at.to_string()) })),
+        KillOrder::Kill { reason, until } => Some(written(reason, *until)),
         KillOrder::Lift => None,
     };
-    let done = number(state, &mut tx, &scope, Some(author), after, note).await?;
+    let done = number(state, &mut tx, &scope, Some(author), (&before, after), note).await?;
     tx.commit().await?;
     state.live.note_commit(done.revision, state.clock.now());
     Ok(done)
@@ -80,6 +82,7 @@ pub async fn set_killed(
 /// Lifts a kill whose time has come; nothing happens when somebody moved or lifted it meanwhile.
 pub async fn lift_due(state: &AppState, due: &Due) -> Result<(), AppError> {
     let mut tx = state.pool.begin().await?;
+    let before = store::kill::list(&mut tx, &[due.flag_id]).await?;
     if !store::kill::delete_due(&mut tx, due.flag_id, due.environment_id, state.clock.now()).await? {
         return Ok(());
     }
@@ -90,7 +93,7 @@ pub async fn lift_due(state: &AppState, due: &Due) -> Result<(), AppError> {
         environments: &[due.environment_id],
     };
     let note = Note::try_from("the time of the kill is over".to_owned()).map_err(AppError::internal)?;
-    let done = number(state, &mut tx, &scope, None, None, &note).await?;
+    let done = number(state, &mut tx, &scope, None, (&before, None), &note).await?;
     tx.commit().await?;
     state.live.note_commit(done.revision, state.clock.now());
     tracing::info!(flag.key = due.flag_key, revision = done.revision, "a kill ended at its time");
@@ -102,7 +105,7 @@ async fn number(
     tx: &mut PgConnection,
     scope: &Scope<'_>,
     author: Option<&Actor>,
-    after: Option<Value>,
+    (before, after): (&[Kill], Option<Value>),
     note: &Note,
 ) -> Result<ChangesetDetail, AppError> {
     let project_key = store::project::key(tx, scope.project).await?;
@@ -132,7 +135,7 @@ async fn number(
             entity: "kill",
             entity_id: Some(scope.flag.uuid()),
             entity_key: scope.flag_key.to_owned(),
-            before: None,
+            before: before.iter().find(|kill| kill.environment_id == *environment).map(described),
             after: after.clone(),
         })
         .collect();
@@ -147,4 +150,13 @@ async fn number(
     store::changeset::insert(tx, &new, &entries).await?;
     store::state::save(tx, &rows).await?;
     detail(&new, touched.iter().filter_map(named).map(|environment| environment.key.as_str()))
+}
+
+fn described(kill: &Kill) -> Value {
+    written(&kill.reason, kill.until_at)
+}
+
+/// A kill as history keeps it.
+fn written(reason: &str, until: Option<OffsetDateTime>) -> Value {
+    json!({ "reason": reason, "until": until.map(Timestamp::from) })
 }

@@ -23,6 +23,7 @@ use shared::model::segment::SegmentDefinition;
 use shared::wire::api::changeset::ChangesetDetail;
 use shared::wire::api::environment::CreateEnvironment;
 use shared::wire::api::flag::UpdateFlag;
+use sqlx::PgConnection;
 use time::OffsetDateTime;
 
 use crate::app::changeset::draft::Draft;
@@ -117,25 +118,40 @@ pub async fn apply(
     changes: Vec<Change>,
     note: &Note,
 ) -> Result<ChangesetDetail, AppError> {
+    let mut tx = state.pool.begin().await?;
+    let done = apply_in(state, &mut tx, project, author, changes, note).await?;
+    tx.commit().await?;
+    state.live.note_commit(done.revision, state.clock.now());
+    Ok(done)
+}
+
+/// The same in a transaction that began with something else, such as a new project; nothing but the commit may follow.
+pub(super) async fn apply_in(
+    state: &AppState,
+    tx: &mut PgConnection,
+    project: ProjectId,
+    author: &Actor,
+    changes: Vec<Change>,
+    note: &Note,
+) -> Result<ChangesetDetail, AppError> {
     if changes.len() > CHANGES_MAX {
         let message = format!("{} changes; at most {CHANGES_MAX} fit into one changeset", changes.len());
         return Err(AppError::field("changes", message));
     }
-    let mut tx = state.pool.begin().await?;
-    let project_key = store::project::lock(&mut tx, project).await?;
-    let environments = store::environment::list(&mut tx, project).await?;
+    let project_key = store::project::lock(tx, project).await?;
+    let environments = store::environment::list(tx, project).await?;
     let now = state.clock.now();
     let mut draft = Draft::new(project, project_key, environments, author.clone(), note.clone(), now);
     for change in changes {
-        draft.write(state, &mut tx, change).await?;
+        draft.write(state, tx, change).await?;
     }
     let touched: Vec<FlagId> = draft.flags.iter().copied().collect();
-    store::flag::touch(&mut tx, &touched, author.user, now).await?;
-    let pending = render::pending(&mut tx, &draft).await?;
+    store::flag::touch(tx, &touched, author.user, now).await?;
+    let pending = render::pending(tx, &draft).await?;
 
     // From here on the counter is held: nothing but what needs the number.
-    let revision = store::changeset::take_revision(&mut tx).await?;
-    let rows = render::finish(&mut tx, &draft, pending, revision).await?;
+    let revision = store::changeset::take_revision(tx).await?;
+    let rows = render::finish(tx, &draft, pending, revision).await?;
     let new = NewChangeset {
         id: state.clock.id(),
         project: Some(project),
@@ -144,10 +160,8 @@ pub async fn apply(
         revision,
         applied_at: state.clock.now(),
     };
-    store::changeset::insert(&mut tx, &new, &draft.entries).await?;
-    store::state::save(&mut tx, &rows).await?;
-    tx.commit().await?;
-    state.live.note_commit(revision, state.clock.now());
+    store::changeset::insert(tx, &new, &draft.entries).await?;
+    store::state::save(tx, &rows).await?;
 
     let touched = draft.environments.iter().filter(|e| rows.iter().any(|row| row.environment == e.id));
     detail(&new, touched.map(|environment| environment.key.as_str()))

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde_json::value::RawValue;
 use shared::model::environment::EnvironmentDefinition;
 use shared::model::id::{EnvironmentId, FlagId};
+use shared::model::segment::SegmentDefinition;
 use shared::wire::state::{self, ENVIRONMENT_BYTES_MAX, Entity, Envelope, FlagBody, StateKey, VALUE_BYTES_MAX};
 use sqlx::PgConnection;
 
@@ -99,6 +100,16 @@ pub(super) async fn finish(
         rows.push(environment_row(environment, &draft.project_key, &known.key, revision)?);
     }
     Ok(rows)
+}
+
+/// Fails when a segment could not be published, also before any flag uses it.
+pub(super) fn check_segment_size(definition: &SegmentDefinition) -> Result<(), AppError> {
+    let bytes = value(u64::MAX, false, Some(&text(definition)?))?.len();
+    if bytes > VALUE_BYTES_MAX {
+        let message = format!("{bytes} bytes to publish; at most {VALUE_BYTES_MAX} are allowed for one segment");
+        return Err(AppError::field("included", message));
+    }
+    Ok(())
 }
 
 /// The row of an environment itself, which carries its revision.

@@ -1,11 +1,13 @@
 //! Writing segments.
 
+use serde_json::{Value, json};
 use shared::model::key::SegmentKey;
 use shared::model::segment::SegmentDefinition;
 use sqlx::PgConnection;
 
 use crate::app::changeset::check_version;
 use crate::app::changeset::draft::{Draft, check_name, invalid_at};
+use crate::app::changeset::render::check_segment_size;
 use crate::error::AppError;
 use crate::state::AppState;
 use crate::store;
@@ -25,6 +27,7 @@ impl Draft {
             let message = format!("a project has at most {} segments; remove one first", store::segment::LIST_MAX);
             return Err(AppError::field("definition", message));
         }
+        check_segment_size(&definition)?;
         let id = state.clock.id();
         let author = self.author.user;
         store::segment::insert(db, self.project, id, &definition, name.trim(), author, self.at).await.map_err(
@@ -37,7 +40,7 @@ impl Draft {
             },
         )?;
         let entity = ("segment", id.uuid(), definition.key.as_str());
-        self.record(None, entity, None::<&SegmentDefinition>, Some(&definition))
+        self.record(None, entity, None::<&Value>, Some(&described(&definition, name.trim())))
     }
 
     pub(super) async fn update_segment(
@@ -49,11 +52,13 @@ impl Draft {
     ) -> Result<(), AppError> {
         check_name(&name)?;
         definition.validate().map_err(AppError::Invalid)?;
+        check_segment_size(&definition)?;
         let before = self.segment(db, &definition.key).await?;
         check_version("segment", expected, before.version)?;
         store::segment::update(db, before.id, &definition, name.trim(), self.author.user, self.at).await?;
         let entity = ("segment", before.id.uuid(), definition.key.as_str());
-        self.record(None, entity, Some(&before.definition), Some(&definition))?;
+        let was = described(&before.definition, &before.name);
+        self.record(None, entity, Some(&was), Some(&described(&definition, name.trim())))?;
         self.segments.insert(before.id);
         Ok(())
     }
@@ -65,11 +70,16 @@ impl Draft {
         }
         store::segment::delete(db, before.id).await?;
         let entity = ("segment", before.id.uuid(), key.as_str());
-        self.record(None, entity, Some(&before.definition), None::<&SegmentDefinition>)
+        self.record(None, entity, Some(&described(&before.definition, &before.name)), None::<&Value>)
     }
 
     async fn segment(&self, db: &mut PgConnection, key: &SegmentKey) -> Result<Segment, AppError> {
-        let found = store::segment::list(db, self.project, Some(key.as_str())).await?.pop();
+        let found = store::segment::find(db, self.project, key.as_str()).await?;
         found.ok_or_else(|| AppError::not_found("segment", key))
     }
+}
+
+/// A segment as history keeps it.
+fn described(definition: &SegmentDefinition, name: &str) -> Value {
+    json!({ "definition": definition, "name": name })
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::model::changeset::Note;
-use crate::model::key::FlagKey;
+use crate::model::key::{FlagKey, SegmentKey};
 use crate::model::rule::Condition;
 use crate::model::segment::SegmentDefinition;
 use crate::model::timestamp::Timestamp;
@@ -61,10 +61,32 @@ pub struct SegmentDetail {
     pub used_by: Vec<FlagKey>,
 }
 
+/// A segment in a list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct SegmentSummary {
+    /// Named by rules.
+    pub key: SegmentKey,
+    /// For people.
+    pub name: String,
+    /// For `If-Match`.
+    pub version: u64,
+    /// Keys that are never in it.
+    pub excluded: u64,
+    /// Keys that are in it.
+    pub included: u64,
+    /// Last change.
+    pub changed_at: Timestamp,
+    /// Who made it.
+    pub changed_by: String,
+    /// Flags with a rule that names it, in any environment.
+    pub used_by: Vec<FlagKey>,
+}
+
 /// The segments of a project; at most 1,000.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SegmentList {
     /// By key.
-    pub items: Vec<SegmentDetail>,
+    pub items: Vec<SegmentSummary>,
 }
