@@ -85,7 +85,7 @@ impl Sender {
         let mut connection = self.bus.connection();
         connection.mark_unchanged();
         self.send_next().await;
-        let mut gather_at = self.next_gathering();
+        let (mut gather_at, mut planned_ms) = self.next_gathering();
         loop {
             let sent = async {
                 match self.in_flight.as_mut() {
@@ -115,22 +115,26 @@ impl Sender {
                     }
                 }
                 () = sleep_until(gather_at) => {
-                    self.gather().await;
-                    gather_at = self.next_gathering();
+                    self.gather(planned_ms).await;
+                    (gather_at, planned_ms) = self.next_gathering();
                 }
             }
         }
         self.finish().await;
     }
 
-    /// At the interval, and at the begin of a minute, so that counts carry the minute they were made in.
-    fn next_gathering(&self) -> Instant {
-        Instant::now() + self.interval.min(clock::until_next_minute())
+    /// At the interval, and at the begin of a minute, so that counts carry the minute they were made in; also as the
+    /// time of day.
+    fn next_gathering(&self) -> (Instant, i64) {
+        let wait = self.interval.min(clock::until_next_minute());
+        let wait_ms = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
+        (Instant::now() + wait, clock::now_ms().saturating_add(wait_ms))
     }
 
-    async fn gather(&mut self) {
-        // At the begin of a minute what is gathered belongs to the one before.
-        let minute = (clock::now_ms() - 500).div_euclid(60_000);
+    /// What is gathered was counted before the time it was planned for, however late a slow disk let it happen; so at
+    /// the begin of a minute it belongs to the one before.
+    async fn gather(&mut self, planned_ms: i64) {
+        let minute = (planned_ms - 1).div_euclid(60_000);
         let gathered = self.app.counters.harvest(minute, &mut self.spool.own.open);
         let lost = self.spool.own.open.shrink();
         if lost > 0 {

@@ -8,13 +8,15 @@ mod state;
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::{FlockOperation, flock};
+use rustix::process::geteuid;
 use shared::model::id::ProcessId;
 use thiserror::Error;
+use tracing::warn;
 
 pub use sealed::{Kind, SealError};
 pub use state::{Record, StateFile};
@@ -54,7 +56,7 @@ impl Folder {
     pub fn open(path: &Path) -> Result<Self, FolderError> {
         let unusable = |source| FolderError::Unusable { path: path.into(), source };
         DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(unusable)?;
-        fs::set_permissions(path, Permissions::from_mode(0o700)).map_err(unusable)?;
+        close(path).map_err(unusable)?;
         let path = fs::canonicalize(path).map_err(unusable)?;
         let lock = OpenOptions::new()
             .create(true)
@@ -96,6 +98,18 @@ impl Folder {
     }
 }
 
+/// Closes the folder to others, where that is up to this process: a volume may belong to another user and be open to
+/// this one by its group.
+fn close(path: &Path) -> io::Result<()> {
+    let data = fs::metadata(path)?;
+    if data.uid() == geteuid().as_raw() {
+        return fs::set_permissions(path, Permissions::from_mode(0o700));
+    }
+    let (path, mode) = (path.display(), format!("{:o}", data.mode() & 0o777));
+    warn!(%path, mode, owner = data.uid(), "the folder belongs to another user and stays as open as it is");
+    Ok(())
+}
+
 /// Writes beside, flushes, renames, and flushes the folder, so that a power cut leaves one of the two.
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     use std::io::Write;
@@ -125,6 +139,19 @@ mod tests {
         assert_eq!(mode & 0o777, 0o700);
         drop(folder);
         Folder::open(&path).expect("free again");
+    }
+
+    #[test]
+    fn a_folder_of_another_user_is_used_as_it_is() {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::set_permissions(folder.path(), Permissions::from_mode(0o775)).expect("opened");
+        // Only root can give a folder away.
+        if std::os::unix::fs::chown(folder.path(), Some(geteuid().as_raw() + 4321), None).is_err() {
+            return;
+        }
+        Folder::open(folder.path()).expect("usable");
+        let mode = fs::metadata(folder.path()).expect("there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o775);
     }
 
     #[test]

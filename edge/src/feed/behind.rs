@@ -1,6 +1,6 @@
 //! Whether the bucket is ahead of what was delivered.
 
-use crate::feed::watch::{Extent, Watch, WatchError};
+use crate::feed::watch::{Look, Watch, WatchError};
 
 /// Failed looks in a row that end the watch.
 const FAILED_LOOKS_MAX: u32 = 3;
@@ -20,14 +20,17 @@ pub(super) enum Progress {
     /// Something is on its way.
     Moving,
     /// The bucket is ahead still, and nothing came since the last look.
-    Stuck,
+    Stuck {
+        /// The server has nothing more to send, and all it sent arrived.
+        is_all_sent: bool,
+    },
 }
 
 impl Behind {
     /// Judges by what a look has seen.
-    pub(super) fn judge(&mut self, seen: Result<Extent, WatchError>, watch: &Watch) -> Result<Progress, WatchError> {
-        let extent = match seen {
-            Ok(extent) => extent,
+    pub(super) fn judge(&mut self, seen: Result<Look, WatchError>, watch: &Watch) -> Result<Progress, WatchError> {
+        let look = match seen {
+            Ok(look) => look,
             Err(WatchError::Request(what, error)) => {
                 self.failed += 1;
                 let is_over = self.failed >= FAILED_LOOKS_MAX;
@@ -37,11 +40,12 @@ impl Behind {
             Err(error) => return Err(error),
         };
         self.failed = 0;
-        if watch.has_all(&extent) {
+        if watch.has_all(&look.extent) {
             self.since = None;
             return Ok(Progress::Complete);
         }
         let before = self.since.replace(watch.delivered());
-        Ok(if before == self.since { Progress::Stuck } else { Progress::Moving })
+        let is_all_sent = look.sent.is_some_and(|sent| watch.has_received(sent));
+        Ok(if before == self.since { Progress::Stuck { is_all_sent } } else { Progress::Moving })
     }
 }

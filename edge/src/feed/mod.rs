@@ -32,7 +32,7 @@ use crate::disk::{Folder, StateFile};
 use crate::snapshot::Change;
 use behind::{Behind, Progress};
 use stage::Stage;
-use watch::{Delivery, Extent, Watch, WatchError};
+use watch::{Delivery, Look, Watch, WatchError};
 use writer::Writer;
 
 /// How often the bucket's extent is looked at.
@@ -50,6 +50,8 @@ pub struct Feed {
     stage: Stage,
     stop: CancellationToken,
     is_live: bool,
+    /// The watch that goes on, or the last one, has read the bucket to its end.
+    was_read: bool,
     writer: Writer,
 }
 
@@ -71,7 +73,7 @@ impl Feed {
         let mut stage = Stage::new(Arc::clone(&app.counters));
         stage.load(&StateFile::read(&folder));
         let writer = Writer::new(Arc::clone(&app), folder);
-        let mut feed = Self { app, bus, receipts, stage, stop, is_live: false, writer };
+        let mut feed = Self { app, bus, receipts, stage, stop, is_live: false, was_read: false, writer };
         feed.publish();
         feed
     }
@@ -109,7 +111,7 @@ impl Feed {
                     info!(reason = %error, cause, "the bucket is read anew");
                 }
             }
-            if self.stage.is_read() {
+            if self.was_read {
                 backoff.reset();
             }
             jitter = READ_JITTER;
@@ -133,6 +135,7 @@ impl Feed {
 
     /// Reads the bucket and follows it. `Ok` when told to stop.
     async fn watch(&mut self) -> Result<(), WatchError> {
+        self.was_read = false;
         let mut connection = self.bus.connection();
         let begun = *connection.borrow_and_update();
         let begin = Watch::begin(&self.bus);
@@ -145,7 +148,7 @@ impl Feed {
         if watch.is_empty {
             self.settle(None);
         }
-        let mut looking: Option<BoxFuture<'static, Result<Extent, WatchError>>> = None;
+        let mut looking: Option<BoxFuture<'static, Result<Look, WatchError>>> = None;
         let mut look_at = Instant::now() + LOOK_INTERVAL;
         let mut behind = Behind::default();
         loop {
@@ -170,20 +173,24 @@ impl Feed {
                 seen = look => {
                     looking = None;
                     look_at = Instant::now() + LOOK_INTERVAL;
-                    match behind.judge(seen, &watch)? {
-                        Progress::Complete | Progress::Stuck if !self.stage.is_read() => {
-                            // Nothing came for a while and no message is missing, whatever the server's account of
-                            // what is pending says.
-                            watch.note_complete();
-                            self.settle(None);
-                        }
-                        Progress::Stuck => return Err(WatchError::Behind),
-                        _ => {}
+                    let progress = behind.judge(seen, &watch)?;
+                    let is_whole = match progress {
+                        Progress::Complete => true,
+                        // What came last may have been taken out of the bucket before it was delivered.
+                        Progress::Stuck { is_all_sent } => is_all_sent,
+                        Progress::Moving => false,
+                    };
+                    if is_whole && !self.stage.is_read() {
+                        watch.note_complete();
+                        self.settle(None);
+                    } else if matches!(progress, Progress::Stuck { .. }) {
+                        return Err(WatchError::Behind);
                     }
                 }
                 () = look_due => {
-                    let (context, stream, begun) = watch.place();
-                    looking = Some(async move { Watch::look(&context, &stream, begun).await }.boxed());
+                    let (place, begun) = watch.place();
+                    let is_read = self.stage.is_read();
+                    looking = Some(async move { place.look(begun, !is_read).await }.boxed());
                 }
                 () = self.writer.due() => self.writer.write(self.stage.records()),
                 delivery = watch.next() => {
@@ -237,6 +244,7 @@ impl Feed {
             return;
         }
         self.is_live = true;
+        self.was_read = true;
         self.swapped(&swapped, began);
         if let (Some(published), false) = (published, swapped.is_empty()) {
             let now = i128::from(clock::now_ms()) * 1_000_000;

@@ -249,7 +249,10 @@ impl Staged {
                 self.newest_is_environment = false;
             }
         }
-        self.waiting_since.get_or_insert(now);
+        // A repeated `environment` value stages nothing; its wait would let a later change's first value swap alone.
+        if self.has_something() {
+            self.waiting_since.get_or_insert(now);
+        }
     }
 
     /// There is something to swap.
@@ -296,6 +299,10 @@ mod tests {
     }
 
     fn put(stage: &mut Stage, entity: Entity, revision: u64) {
+        put_at(stage, entity, revision, Instant::now());
+    }
+
+    fn put_at(stage: &mut Stage, entity: Entity, revision: u64, now: Instant) {
         let body = match entity {
             Entity::Flag(id) => json!({
                 "flag": {
@@ -309,7 +316,7 @@ mod tests {
         let envelope = json!({"format": 1, "revision": revision, "body": body});
         let envelope: Envelope = serde_json::from_str(&envelope.to_string()).expect("an envelope");
         let key = StateKey { environment: environment(), entity };
-        stage.receive(key, Some(Change::Put(envelope)), Instant::now());
+        stage.receive(key, Some(Change::Put(envelope)), now);
     }
 
     fn flags_of(stage: &mut Stage) -> Option<usize> {
@@ -380,6 +387,17 @@ mod tests {
         let swapped = stage.force(Instant::now() + WAIT_MAX);
         assert_eq!(swapped, [EnvironmentRevision { environment: environment(), revision: 5 }]);
         assert_eq!(flags_of(&mut stage), Some(3));
+    }
+
+    #[test]
+    fn a_repeated_environment_value_does_not_shorten_the_wait_of_a_later_change() {
+        let mut stage = read_of_two_flags();
+        put(&mut stage, Entity::Environment, 5);
+        assert!(stage.settle(Instant::now()).is_empty());
+        let later = Instant::now() + 2 * WAIT_MAX;
+        put_at(&mut stage, flag(1), 6, later);
+        assert!(stage.force(later).is_empty(), "half a change would be answered");
+        assert_eq!(stage.force_at(), Some(later + WAIT_MAX));
     }
 
     #[test]

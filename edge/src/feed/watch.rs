@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, ReplayPolicy, push};
+use async_nats::jetstream::consumer::{AckPolicy, Consumer, DeliverPolicy, ReplayPolicy, push};
 use async_nats::jetstream::{self, Message};
 use async_nats::{StatusCode, Subject, Subscriber};
 use bytes::Bytes;
@@ -67,11 +67,36 @@ pub(super) struct Extent {
     messages: u64,
 }
 
+/// Where a bucket and the consumer that reads it are found.
+#[derive(Clone)]
+pub(super) struct Place {
+    context: jetstream::Context,
+    stream: String,
+    consumer: String,
+}
+
+/// What a look has seen.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Look {
+    pub(super) extent: Extent,
+    /// What the server says of the consumer, when it was asked.
+    pub(super) sent: Option<Sent>,
+}
+
+/// How far the server is with a consumer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sent {
+    /// Messages not sent yet.
+    pending: u64,
+    /// How many it sent.
+    consumer_sequence: u64,
+}
+
 pub(super) struct Watch {
     context: jetstream::Context,
     subscriber: Subscriber,
     prefix: String,
-    stream: String,
+    place: Place,
     extent: Extent,
     consumer_sequence: u64,
     delivered: u64,
@@ -110,11 +135,12 @@ impl Watch {
         let consumer = made.map_err(|error| WatchError::Request("creating the consumer", error.into()))?;
         let is_empty = consumer.cached_info().num_pending == 0;
         let prefix = format!("$KV.{BUCKET}.");
+        let place = Place { context: context.clone(), stream, consumer: consumer.cached_info().name.clone() };
         Ok(Self {
             context,
             subscriber,
             prefix,
-            stream,
+            place,
             extent,
             consumer_sequence: 0,
             delivered: 0,
@@ -185,19 +211,14 @@ impl Watch {
         Ok(Delivery { key, value, pending, published })
     }
 
-    /// A small read of how far the bucket is; an error when it is another one than the watch began with.
-    pub(super) async fn look(context: &jetstream::Context, stream: &str, begun: Extent) -> Result<Extent, WatchError> {
-        let now = extent(context, stream).await?;
-        // A store put back from a copy keeps its birthday but goes back.
-        if now.created != begun.created || now.last_sequence < begun.last_sequence {
-            return Err(WatchError::Recreated);
-        }
-        Ok(now)
+    /// What [`Place::look`] needs, so that looking does not hold up the watch.
+    pub(super) fn place(&self) -> (Place, Extent) {
+        (self.place.clone(), self.extent)
     }
 
-    /// What [`Self::look`] needs, so that looking does not hold up the watch.
-    pub(super) fn place(&self) -> (jetstream::Context, String, Extent) {
-        (self.context.clone(), self.stream.clone(), self.extent)
+    /// Whether the server has nothing more to send, and everything it sent arrived.
+    pub(super) fn has_received(&self, sent: Sent) -> bool {
+        sent.pending == 0 && sent.consumer_sequence <= self.consumer_sequence
     }
 
     /// Everything that was in the bucket when the watch began has been delivered. The last message may have been taken
@@ -209,6 +230,28 @@ impl Watch {
     /// Whether everything up to `extent` was delivered.
     pub(super) fn has_all(&self, extent: &Extent) -> bool {
         extent.messages == 0 || self.delivered.max(self.complete_to) >= extent.last_sequence
+    }
+}
+
+impl Place {
+    /// A small read of how far the bucket is, and `with_consumer` of how far the server is with sending it; an error
+    /// when it is another bucket than the watch began with.
+    pub(super) async fn look(&self, begun: Extent, with_consumer: bool) -> Result<Look, WatchError> {
+        let extent = extent(&self.context, &self.stream).await?;
+        // A store put back from a copy keeps its birthday but goes back.
+        if extent.created != begun.created || extent.last_sequence < begun.last_sequence {
+            return Err(WatchError::Recreated);
+        }
+        let sent = if with_consumer { Some(self.sent().await?) } else { None };
+        Ok(Look { extent, sent })
+    }
+
+    async fn sent(&self) -> Result<Sent, WatchError> {
+        let found: Result<Consumer<push::Config>, _> =
+            self.context.get_consumer_from_stream(&self.consumer, &self.stream).await;
+        let consumer = found.map_err(|error| WatchError::Request("asking for the consumer", error.into()))?;
+        let info = consumer.cached_info();
+        Ok(Sent { pending: info.num_pending, consumer_sequence: info.delivered.consumer_sequence })
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod answer;
 mod body;
+mod descriptor;
 mod evaluate;
 mod health;
 mod request;
@@ -101,7 +102,7 @@ impl Server {
             let thread = std::thread::Builder::new().name(format!("http-{number}")).spawn(worker);
             workers.push((sender, thread.map_err(ListenError::Thread)?));
         }
-        let permits = Arc::new(Semaphore::new(settings.connections_max as usize));
+        let permits = Arc::new(Semaphore::new(descriptor::connections(settings.connections_max)));
         Ok(Self { listener, permits, workers })
     }
 

@@ -186,7 +186,10 @@ impl Held {
             // Nothing to read is as unreadable as something strange.
             newest => (kept, Some(newest.unwrap_or(Body { format: envelope.format, json: "null".into() }))),
         };
-        let (revision, killed, deleted) = (envelope.revision, envelope.killed, envelope.deleted);
+        // Once refused, refused for good: a database restored from before the revocation does not lift it. Kept as a
+        // tombstone with its body, which is what the disk remembers of it.
+        let deleted = envelope.deleted || self.is_refused(entity);
+        let (revision, killed) = (envelope.revision, envelope.killed);
         self.entries.insert(entity, Entry { revision, killed, deleted, body, unreadable });
         is_same
     }
@@ -233,8 +236,6 @@ impl Held {
             warn!(environment.id = %self.id, key.id = %id, "an SDK key whose hash is not SHA-256 in hex is left out");
             return;
         };
-        // Once refused, refused for good: a database restored from before the revocation does not lift it.
-        let was_revoked = old.as_ref().is_some_and(|(_, key)| key.is_revoked);
         let requests = match old {
             Some((_, key)) => key.requests,
             None => counters.key(self.id, id),
@@ -244,7 +245,7 @@ impl Held {
             kind: definition.kind,
             origins: definition.origins.into(),
             expires_at_ms: definition.expires_at.map(|at| at.unix_ms()),
-            is_revoked: definition.revoked || entry.deleted || was_revoked || is_said_revoked(entry),
+            is_revoked: definition.revoked || entry.deleted || is_said_revoked(entry),
             requests,
         };
         self.keys.insert(id, (hash, key));

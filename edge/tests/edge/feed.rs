@@ -1,5 +1,7 @@
 //! How the edge follows the bucket, on every server.
 
+use std::time::{Duration, Instant};
+
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 use shared::wire::state::{Entity, StateKey};
@@ -8,6 +10,12 @@ use crate::support::edge::Edge;
 use crate::support::nats::binaries;
 use crate::support::publisher::{SERVER_KEY, boolean, environment, flag_id, text};
 use crate::support::{World, wait_for};
+
+const FORCED_SWAPS: &str = "fluxgate_edge_forced_swaps_total";
+/// A change that took so long to publish may have been swapped in two parts; the round says nothing.
+const STALL: Duration = Duration::from_millis(500);
+/// The most rounds until one without a stall.
+const ROUNDS_MAX: u64 = 5;
 
 #[tokio::test]
 async fn a_half_filled_bucket_is_not_ready_and_never_lacks_a_flag() {
@@ -83,24 +91,41 @@ async fn flags_of_one_revision_switch_in_the_same_instant() {
         world.publisher.put_all(1, &flags(1)).await;
         let edge = world.edge().await;
         edge.wait_until_ready().await;
-        let publishing = async {
-            for revision in 2..=REVISIONS {
-                world.publisher.change(revision, &flags(revision)).await;
-            }
-        };
-        // Both flags name the revision that the answer was made by: half a switch would show.
-        let asking = async {
-            for turn in 0.. {
-                let key = if turn % 2 == 0 { "left" } else { "right" };
-                let (_, body) = edge.evaluate(key).await;
-                assert_eq!(body["value"], body["metadata"]["version"], "{key} on {binary}");
-                if body["value"] == json!(REVISIONS.to_string()) {
-                    return;
+        for round in 0..ROUNDS_MAX {
+            let forced = edge.metric(FORCED_SWAPS).await;
+            let last = (round + 1) * REVISIONS;
+            let publishing = async {
+                let mut slowest = Duration::ZERO;
+                for revision in round * REVISIONS + 2..=last {
+                    let began = Instant::now();
+                    world.publisher.change(revision, &flags(revision)).await;
+                    slowest = slowest.max(began.elapsed());
                 }
+                slowest
+            };
+            // Both flags name the revision that the answer was made by: half a switch would show.
+            let asking = async {
+                let mut halves = Vec::new();
+                for turn in 0.. {
+                    let key = if turn % 2 == 0 { "left" } else { "right" };
+                    let (_, body) = edge.evaluate(key).await;
+                    if body["value"] != body["metadata"]["version"] {
+                        halves.push(body.to_string());
+                    }
+                    if [&body["value"], &body["metadata"]["version"]] == [&json!(last.to_string()); 2] {
+                        break;
+                    }
+                }
+                halves
+            };
+            let (slowest, halves) = tokio::join!(publishing, asking);
+            if slowest < STALL {
+                assert!(halves.is_empty(), "{binary}: {halves:?}");
+                assert_eq!(edge.metric(FORCED_SWAPS).await, forced, "{binary}");
+                break;
             }
-        };
-        tokio::join!(publishing, asking);
-        assert_eq!(edge.metric("fluxgate_edge_forced_swaps_total").await, 0.0, "{binary}");
+            assert!(round + 1 < ROUNDS_MAX, "the machine is too busy: a change took {slowest:?} to publish");
+        }
     }
 }
 
@@ -133,10 +158,20 @@ async fn a_value_whose_environment_does_not_follow_is_swapped_after_a_second_and
         edge.wait_for_value("checkout", json!(false)).await;
         let (_, body) = edge.evaluate("checkout").await;
         assert_eq!(body["metadata"]["version"], "1", "{binary}");
-        assert_eq!(edge.metric("fluxgate_edge_forced_swaps_total").await, 1.0);
-        world.publisher.change(3, &[boolean("checkout", true)]).await;
-        edge.wait_for_value("checkout", json!(true)).await;
-        assert_eq!(edge.metric("fluxgate_edge_forced_swaps_total").await, 1.0);
+        assert_eq!(edge.metric(FORCED_SWAPS).await, 1.0);
+        for round in 0..ROUNDS_MAX {
+            let forced = edge.metric(FORCED_SWAPS).await;
+            let enabled = round % 2 == 0;
+            let began = Instant::now();
+            world.publisher.change(3 + round, &[boolean("checkout", enabled)]).await;
+            let took = began.elapsed();
+            edge.wait_for_value("checkout", json!(enabled)).await;
+            if took < STALL {
+                assert_eq!(edge.metric(FORCED_SWAPS).await, forced, "{binary}");
+                break;
+            }
+            assert!(round + 1 < ROUNDS_MAX, "the machine is too busy: a change took {took:?} to publish");
+        }
     }
 }
 

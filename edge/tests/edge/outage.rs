@@ -94,6 +94,18 @@ async fn a_revoked_key_stays_revoked() {
     edge.wait_for_value("checkout", json!(false)).await;
     are_refused(&edge).await;
     assert_eq!(edge.evaluate_as(SERVER_KEY, "checkout").await.0, StatusCode::OK);
+
+    // And after another restart, on what that publication left on disk.
+    let folder = edge.stop().await;
+    world.nats.kill();
+    let edge = Edge::start(&world.nats, folder).await;
+    assert_eq!(edge.evaluate("checkout").await.1["value"], json!(false));
+    for key in ["fg_srv_revoked", "fg_srv_deleted"] {
+        assert_eq!(edge.evaluate_as(key, "checkout").await.0, StatusCode::UNAUTHORIZED, "{key}");
+    }
+    world.nats.restart().await;
+    edge.wait_until_ready().await;
+    are_refused(&edge).await;
 }
 
 #[tokio::test]

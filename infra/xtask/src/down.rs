@@ -4,6 +4,7 @@ use std::fs;
 
 use rustix::process::Signal;
 
+use crate::checkout;
 use crate::error::{Context, Result};
 use crate::say;
 use crate::stack::{Identity, end_of};
@@ -47,7 +48,7 @@ pub(crate) fn stop(home: &Home) -> Result<bool> {
 
 /// The process of a part, while it runs.
 pub(crate) fn alive(home: &Home, part: &str) -> Option<Identity> {
-    Identity::read(&home.identity(part)).filter(Identity::is_alive)
+    Identity::read(&home.identity(part), &checkout::root()).filter(Identity::is_alive)
 }
 
 /// Says which parts ended by themselves while others still run.

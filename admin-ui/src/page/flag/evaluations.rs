@@ -7,6 +7,7 @@ use shared::model::variant::Variant;
 use shared::wire::api::count::{CountLine, CountSeries};
 use shared::wire::api::environment::EnvironmentSummary;
 use shared::wire::api::event::Event;
+use time::OffsetDateTime;
 
 use super::draft::Editing;
 use super::words;
@@ -115,7 +116,8 @@ fn stack(counts: &CountSeries, variants: &[Variant]) -> Stack {
         let span = (counts.to.unix_ms() - counts.from.unix_ms()) / 1_000 / width.whole_seconds();
         usize::try_from(span).unwrap_or(0).min(1_440)
     });
-    let at = |bucket: usize| counts.from.0.saturating_add(width * i32::try_from(bucket).unwrap_or(0));
+    let from = OffsetDateTime::from(counts.from);
+    let at = |bucket: usize| from.saturating_add(width * i32::try_from(bucket).unwrap_or(0));
     Stack { series, times: (0..buckets).map(|bucket| format::time(at(bucket).into())).collect() }
 }
 

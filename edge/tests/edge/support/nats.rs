@@ -1,14 +1,21 @@
 //! A real nats-server with the credentials and rights of production.
 
+use std::collections::BTreeSet;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 use async_nats::{Client, ConnectOptions};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use super::wait_for;
+
+const FIRST_PORT: u16 = 20_000;
+const LAST_PORT: u16 = 31_999;
+/// Ports given out by this process.
+static GIVEN_PORTS: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
 
 const BACKEND_PASSWORD: &str = "backend-of-a-test";
 pub(crate) const EDGE_PASSWORD: &str = "edge-of-a-test";
@@ -27,6 +34,16 @@ pub(crate) fn binaries() -> Vec<String> {
     vec![found.to_str().expect("a path of text").to_owned()]
 }
 
+/// A port nobody listens at, below those the system gives to outgoing connections: a server that was down for a while
+/// finds it free again.
+fn free_port() -> u16 {
+    let ports = FIRST_PORT..=LAST_PORT;
+    let mut given = GIVEN_PORTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut tries = (0..1000).map(|_| rand::random_range(ports.clone()));
+    let port = tries.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok() && given.insert(*port));
+    port.expect("a free port")
+}
+
 pub(crate) struct Nats {
     binary: String,
     port: u16,
@@ -36,9 +53,7 @@ pub(crate) struct Nats {
 
 impl Nats {
     pub(crate) async fn start(binary: &str) -> Self {
-        let free = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let port = free.local_addr().expect("an address").port();
-        drop(free);
+        let port = free_port();
         let store = tempfile::tempdir().expect("a folder");
         let mut nats = Self { binary: binary.into(), port, store, child: None };
         nats.restart().await;
@@ -51,8 +66,7 @@ impl Nats {
 
     /// Connects with all rights.
     pub(crate) async fn connect(&self) -> Option<Client> {
-        let options = ConnectOptions::new().user_and_password("backend".into(), BACKEND_PASSWORD.into());
-        options.connect(self.url()).await.ok()
+        connect(&self.url()).await
     }
 
     pub(crate) fn kill(&mut self) {
@@ -95,8 +109,16 @@ impl Nats {
             .stderr(Stdio::null())
             .spawn()
             .expect("nats-server starts");
-        self.child = Some(child);
-        wait_for("nats-server answers", async || self.connect().await).await;
+        let child = self.child.insert(child);
+        let url = format!("nats://127.0.0.1:{}", self.port);
+        wait_for("nats-server answers", async || {
+            let answer = connect(&url).await;
+            // Whoever answers once the child has ended is somebody else.
+            let ended = child.try_wait().expect("a state");
+            assert!(ended.is_none(), "nats-server ended: {ended:?}");
+            answer
+        })
+        .await;
     }
 
     /// Deletes everything it stored; it must be down.
@@ -104,6 +126,11 @@ impl Nats {
         assert!(self.child.is_none(), "the store of a running server");
         std::fs::remove_dir_all(self.store.path().join("jetstream")).expect("wiped");
     }
+}
+
+async fn connect(url: &str) -> Option<Client> {
+    let options = ConnectOptions::new().user_and_password("backend".into(), BACKEND_PASSWORD.into());
+    options.connect(url).await.ok()
 }
 
 impl Drop for Nats {

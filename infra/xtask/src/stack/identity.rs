@@ -1,7 +1,7 @@
 //! Which process is meant: its number together with when it started, so that a reused number is never mistaken for it.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -25,16 +25,20 @@ impl Identity {
         Some(Self { pid, started })
     }
 
-    /// What an earlier [`Identity::write`] left.
-    pub fn read(file: &Path) -> Option<Self> {
+    /// What an earlier [`Identity::write`] left for this checkout. A file that was copied with another checkout tells of
+    /// that one's process; only a checkout that was moved, and so left nothing behind, keeps what it noted.
+    pub fn read(file: &Path, checkout: &Path) -> Option<Self> {
         let text = fs::read_to_string(file).ok()?;
-        let (pid, started) = text.trim().split_once(' ')?;
-        Some(Self { pid: pid.parse().ok()?, started: started.parse().ok()? })
+        let mut words = text.trim_end_matches('\n').splitn(3, ' ');
+        let (pid, started) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+        let owner = Path::new(words.next()?);
+        (owner == canonical(checkout) || !owner.exists()).then_some(Self { pid, started })
     }
 
-    /// Notes it in `file`.
-    pub fn write(&self, file: &Path) -> Result<()> {
-        fs::write(file, format!("{} {}\n", self.pid, self.started)).context(format_args!("writing {}", file.display()))
+    /// Notes it in `file` as a process of this checkout.
+    pub fn write(&self, file: &Path, checkout: &Path) -> Result<()> {
+        let text = format!("{} {} {}\n", self.pid, self.started, canonical(checkout).display());
+        fs::write(file, text).context(format_args!("writing {}", file.display()))
     }
 
     /// Its number.
@@ -83,6 +87,10 @@ impl Identity {
     }
 }
 
+fn canonical(checkout: &Path) -> PathBuf {
+    checkout.canonicalize().unwrap_or_else(|_| checkout.to_path_buf())
+}
+
 /// State and start of a process.
 fn stat(pid: i32) -> Option<(char, u64)> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
@@ -97,6 +105,21 @@ mod tests {
     use std::process::Command;
 
     use super::*;
+    use crate::stack::scratch::Scratch;
+
+    #[test]
+    fn a_copied_checkout_does_not_know_the_processes_of_the_original_and_a_moved_one_does() {
+        let scratch = Scratch::new().expect("a folder");
+        let (original, copy) = (scratch.folder("the original").expect("one"), scratch.folder("copy").expect("two"));
+        let own = Identity::of(std::process::id().cast_signed()).expect("this process");
+        let file = original.join("part.pid");
+        own.write(&file, &original).expect("written");
+        assert_eq!(Identity::read(&file, &original), Some(own));
+        fs::copy(&file, copy.join("part.pid")).expect("a copy");
+        assert_eq!(Identity::read(&copy.join("part.pid"), &copy), None);
+        fs::remove_dir_all(&original).expect("away");
+        assert_eq!(Identity::read(&copy.join("part.pid"), &copy), Some(own));
+    }
 
     #[test]
     fn a_reused_number_is_another_process() {

@@ -18,6 +18,8 @@ use crate::stack::{Launch, Ready, Service, secret};
 
 /// The cluster's superuser.
 pub const ADMIN: &str = "postgres";
+/// Where Debian keeps PostgreSQL's programs, one folder per version.
+const DEBIAN: &str = "/usr/lib/postgresql";
 
 /// A cluster and how it is run.
 #[derive(Clone, Debug)]
@@ -97,9 +99,21 @@ impl Cluster {
     }
 }
 
+/// Where the programs lie that can run the cluster in `folder`: those it was made with, where they are still installed;
+/// any for one that is yet to be made.
+pub fn programs_for(folder: &Path) -> Option<PathBuf> {
+    of_version(folder, Path::new(DEBIAN)).or_else(programs)
+}
+
+fn of_version(cluster: &Path, debian: &Path) -> Option<PathBuf> {
+    let version = fs::read_to_string(cluster.join("PG_VERSION")).ok()?;
+    let folder = debian.join(version.trim()).join("bin");
+    folder.join("postgres").is_file().then_some(folder)
+}
+
 /// Where PostgreSQL's programs lie, if anywhere: Debian keeps them out of `PATH`, one folder per version.
 pub fn programs() -> Option<PathBuf> {
-    let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten().map(|entry| entry.path());
+    let versions = fs::read_dir(DEBIAN).into_iter().flatten().flatten().map(|entry| entry.path());
     let version_of = |folder: &PathBuf| folder.file_name().and_then(|name| name.to_str()?.parse::<u32>().ok());
     let mut debian: Vec<_> = versions.filter(|folder| folder.join("bin/initdb").is_file()).collect();
     debian.sort_by_key(version_of);
@@ -182,6 +196,22 @@ fn pipe(command: &mut Command, text: &str) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stack::scratch::Scratch;
+
+    #[test]
+    fn a_cluster_is_run_by_the_version_it_was_made_with() {
+        let scratch = Scratch::new().expect("a folder");
+        let (cluster, debian) = (scratch.folder("cluster").expect("one"), scratch.folder("debian").expect("two"));
+        for version in ["15", "17"] {
+            let folder = scratch.folder(&format!("debian/{version}/bin")).expect("a folder");
+            fs::write(folder.join("postgres"), "").expect("a program");
+        }
+        assert_eq!(of_version(&cluster, &debian), None);
+        fs::write(cluster.join("PG_VERSION"), "15\n").expect("a version");
+        assert_eq!(of_version(&cluster, &debian), Some(debian.join("15/bin")));
+        fs::write(cluster.join("PG_VERSION"), "16\n").expect("a version");
+        assert_eq!(of_version(&cluster, &debian), None);
+    }
 
     #[test]
     fn a_password_is_taken_out_of_an_address() {

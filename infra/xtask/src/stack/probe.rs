@@ -36,6 +36,17 @@ pub enum Ready {
 }
 
 impl Ready {
+    /// The port on 127.0.0.1 that is asked.
+    pub(super) fn port(&self) -> Option<u16> {
+        match self {
+            Self::Nats { port } | Self::Http { port } => Some(*port),
+            Self::Postgres { url, .. } => {
+                let (place, _database) = url.rsplit_once('@')?.1.split_once('/')?;
+                place.rsplit_once(':')?.1.parse().ok()
+            }
+        }
+    }
+
     /// An error unless it runs and listens.
     pub fn is_live(&self) -> Result<()> {
         self.ask("/livez")

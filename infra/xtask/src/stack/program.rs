@@ -58,7 +58,9 @@ impl Backend {
         secret::write(file, "")?;
         let said = File::options().append(true).open(file).context(format_args!("opening {}", file.display()))?;
         let mut command = cargo::program(&self.program);
-        command.args(["create-demo", "--email", email, "--password", password]).envs(self.variables());
+        command.args(["create-demo", "--email", email]).envs(self.variables());
+        // Not as an argument: those are shown to every user of the machine.
+        command.env("FLUXGATE_DEMO_PASSWORD", password);
         cargo::finish(command.current_dir("/").stdout(said))?;
         sdk_keys(file)
     }

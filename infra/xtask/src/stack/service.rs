@@ -13,6 +13,7 @@ use rustix::process::Signal;
 
 use super::guard::Guard;
 use super::identity::Identity;
+use super::port;
 use super::probe::Ready;
 use crate::cargo;
 use crate::error::{Context, Error, Result};
@@ -112,8 +113,13 @@ impl Service {
 
     /// Starts it and returns when it listens; whether it can do its work is for [`Service::wait_until_ready`].
     pub fn start(&mut self) -> Result<()> {
+        self.start_unless(&|| false)
+    }
+
+    /// The same, given up when `is_stopped` says so.
+    pub(crate) fn start_unless(&mut self, is_stopped: &dyn Fn() -> bool) -> Result<()> {
         self.spawn()?;
-        self.wait(START_LIMIT, "listen", Ready::is_live)
+        self.wait(START_LIMIT, "listening", Ready::is_live, is_stopped)
     }
 
     /// Starts it without waiting for anything.
@@ -122,6 +128,10 @@ impl Service {
             return Err(Error::new(format!("{} runs already", self.name)));
         }
         let step = format!("starting {}", self.name);
+        // Whoever has the port would answer in its place.
+        if let Some(port) = self.ready.port().filter(|port| !port::is_free(*port)) {
+            return Err(Error::new(format!("{step}: port {port} is taken by {}", port::holder(port))));
+        }
         let log = OpenOptions::new().append(true).create(true).open(&self.log);
         let log = log.context(format_args!("opening {}", self.log.display()))?;
         let mut command = match self.lifetime {
@@ -158,7 +168,12 @@ impl Service {
 
     /// Waits until it can do its work; the error holds what it said last.
     pub fn wait_until_ready(&mut self, limit: Duration) -> Result<()> {
-        self.wait(limit, "be ready", Ready::is_ready)
+        self.wait_until_ready_unless(limit, &|| false)
+    }
+
+    /// The same, given up when `is_stopped` says so.
+    pub(crate) fn wait_until_ready_unless(&mut self, limit: Duration, is_stopped: &dyn Fn() -> bool) -> Result<()> {
+        self.wait(limit, "ready", Ready::is_ready, is_stopped)
     }
 
     /// An error with what it says, unless it can do its work now.
@@ -212,20 +227,33 @@ impl Service {
         }
     }
 
-    fn wait(&mut self, limit: Duration, what: &str, ask: impl Fn(&Ready) -> Result<()>) -> Result<()> {
+    fn wait(
+        &mut self,
+        limit: Duration,
+        what: &str,
+        ask: impl Fn(&Ready) -> Result<()>,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<()> {
         let end = Instant::now() + limit;
         loop {
             let Err(said) = ask(&self.ready) else { return Ok(()) };
+            if is_stopped() {
+                return Err(Error::new("interrupted"));
+            }
             if !self.is_running() {
-                let end = end_of(&self.log);
-                return Err(Error::new(format!("{} ended; its log {} ends:\n{end}", self.name, self.log.display())));
+                return Err(Error::new(format!("{} ended by itself; {}", self.name, self.last_words())));
             }
             if Instant::now() >= end {
-                let text = format!("{} did not {what} within {} s ({said})", self.name, limit.as_secs());
-                return Err(Error::new(format!("{text}; its log {} ends:\n{}", self.log.display(), end_of(&self.log))));
+                let text = format!("{} is not {what} after {} s ({said})", self.name, limit.as_secs());
+                return Err(Error::new(format!("{text}; {}", self.last_words())));
             }
             sleep(Duration::from_millis(50));
         }
+    }
+
+    /// Where its log lies and how it ends.
+    pub(crate) fn last_words(&self) -> String {
+        format!("its log {} ends:\n{}", self.log.display(), end_of(&self.log))
     }
 
     fn end(&mut self, signal: Signal, limit: Duration) -> Result<()> {

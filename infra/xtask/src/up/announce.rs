@@ -62,7 +62,8 @@ pub(super) fn repeat(home: &Home) -> Result<()> {
     say::note(format_args!("edges        {}   {}", fact("FLUXGATE_EDGE_URL"), fact("FLUXGATE_EDGE_2_URL")));
     say::note(format_args!("PostgreSQL   {}", fact("FLUXGATE_POSTGRES_URL")));
     say::note(format_args!("NATS         {}", fact("FLUXGATE_NATS_URL")));
-    say::note(format_args!("all of it    . {}   (variables for a shell)", home.path("env").display()));
+    let env = quoted(&home.path("env").display().to_string());
+    say::note(format_args!("all of it    . {env}   (variables for a shell)"));
     if facts.contains_key("FLUXGATE_SDK_KEY") {
         say::line("\n  Ask for a flag as an application does:\n");
         say::note(format_args!("curl -s {}/evaluate \\", fact("FLUXGATE_EDGE_URL")));
@@ -71,6 +72,12 @@ pub(super) fn repeat(home: &Home) -> Result<()> {
     }
     say::line("");
     Ok(())
+}
+
+/// A word as a shell takes it: in quotes where it holds more than what is surely plain.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+".contains(c);
+    if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
 /// The ports at which backend and edges were started last.
@@ -84,4 +91,16 @@ fn read(home: &Home) -> Result<BTreeMap<String, String>> {
     let text = fs::read_to_string(&file).context(format_args!("reading {}", file.display()))?;
     let lines = text.lines().filter_map(|line| line.strip_prefix("export ")?.split_once('='));
     Ok(lines.map(|(name, value)| (name.to_owned(), value.trim_matches('\'').to_owned())).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_that_a_shell_would_split_is_quoted() {
+        assert_eq!(quoted("/home/ana/fluxgate/.fluxgate/env"), "/home/ana/fluxgate/.fluxgate/env");
+        assert_eq!(quoted("/my work/env"), "'/my work/env'");
+        assert_eq!(quoted("/ana's $x/env"), "'/ana'\\''s $x/env'");
+    }
 }

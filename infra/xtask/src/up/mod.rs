@@ -13,8 +13,8 @@ pub(crate) use home::Home;
 use crate::cargo::{cargo, run_until};
 use crate::error::{Context, Error, Result};
 use crate::signal::Stop;
-use crate::stack::{Identity, Lifetime, Service, end_of, get, port};
-use crate::{down, say, setup, ui};
+use crate::stack::{Identity, Lifetime, Service, get, port};
+use crate::{checkout, down, say, setup, ui};
 
 /// The parts in the order in which they start.
 pub(crate) const PARTS: [&str; 5] = ["postgres", "nats", "backend", "edge-1", "edge-2"];
@@ -83,7 +83,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let lifetime = if arguments.detach { Lifetime::Detached } else { Lifetime::Bound };
     let own = Identity::of(std::process::id().cast_signed());
     if let Some(own) = own.filter(|_| !arguments.detach) {
-        own.write(&home.identity(SUPERVISOR))?;
+        own.write(&home.identity(SUPERVISOR), &checkout::root())?;
     }
     let mut services = start::all(&home, arguments, &ui, lifetime, &stop)?;
     announce::repeat(&home)?;
@@ -104,12 +104,7 @@ fn watch(home: &Home, services: &mut Vec<Service>, stop: &Stop) -> Result<()> {
             break None;
         }
         if let Some(service) = services.iter_mut().find_map(|service| (!service.is_running()).then_some(service)) {
-            let end = end_of(service.log());
-            break Some(format!(
-                "{} ended by itself; its log {} ends:\n{end}",
-                service.name(),
-                service.log().display()
-            ));
+            break Some(format!("{} ended by itself; {}", service.name(), service.last_words()));
         }
         sleep(Duration::from_millis(100));
     };

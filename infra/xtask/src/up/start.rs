@@ -84,18 +84,19 @@ impl Parts<'_> {
         say::step(format_args!("starting {} at {}", service.name(), without_credentials(service.url())));
         self.running.push(service.living(self.lifetime));
         let Some(service) = self.running.last_mut() else { return Ok(()) };
-        let started = service.start();
+        let started = service.start_unless(&|| self.stop.is_set());
         if let Some(identity) = service.identity() {
-            identity.write(&self.home.identity(service.name()))?;
+            identity.write(&self.home.identity(service.name()), &checkout::root())?;
         }
         started
     }
 
     /// PostgreSQL with the backend's database; its address.
     fn postgres(&mut self, port: u16) -> Result<String> {
+        let folder = self.home.cluster()?;
         let cluster = postgres::Cluster {
-            programs: postgres::programs().ok_or_else(|| Error::new("PostgreSQL is not installed"))?,
-            folder: self.home.cluster()?,
+            programs: postgres::programs_for(&folder).ok_or_else(|| Error::new("PostgreSQL is not installed"))?,
+            folder,
             password: self.home.secret("postgres", secret::password)?,
             port,
             is_durable: true,
@@ -122,7 +123,8 @@ impl Parts<'_> {
         say::step("waiting until everything answers");
         let end = Instant::now() + READY_LIMIT;
         for service in &mut self.running {
-            service.wait_until_ready(end.saturating_duration_since(Instant::now()))?;
+            let left = end.saturating_duration_since(Instant::now());
+            service.wait_until_ready_unless(left, &|| self.stop.is_set())?;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use xtask::stack::scratch::Scratch;
-use xtask::stack::{Service, nats, port, postgres, secret};
+use xtask::stack::{Identity, Service, nats, port, postgres, secret};
 
 fn cluster(scratch: &Scratch) -> (postgres::Cluster, Service) {
     let cluster = postgres::Cluster {
@@ -57,13 +57,24 @@ fn a_role_and_its_database_can_be_made_twice() {
 fn a_start_that_fails_shows_the_end_of_the_log() {
     let scratch = Scratch::new().expect("a folder");
     let (cluster, mut server) = cluster(&scratch);
+    std::fs::remove_file(cluster.folder.join("global/pg_control")).expect("a damaged cluster");
+    let error = server.start().expect_err("it cannot be read");
+    assert!(error.to_string().contains("could not find the database system"), "{error}");
+    assert!(!server.is_running());
+}
+
+#[test]
+fn a_start_on_a_taken_port_names_who_has_it_and_takes_no_foreign_answer() {
+    let scratch = Scratch::new().expect("a folder");
+    let (cluster, mut server) = cluster(&scratch);
     server.start().expect("start");
     let password = secret::password().expect("a password");
     let other = postgres::Cluster { folder: scratch.path().join("other"), password, ..cluster };
     other.create().expect("a cluster");
     let mut twin = other.service(scratch.path().join("twin.log")).expect("a service");
     let error = twin.start().expect_err("the port is taken");
-    assert!(error.to_string().contains("could not bind"), "{error}");
+    let text = error.to_string();
+    assert!(text.contains(&format!("port {} is taken by process ", other.port)), "{text}");
     assert!(!twin.is_running());
 }
 
@@ -104,7 +115,9 @@ fn a_server_ends_with_the_process_that_started_it_however_that_ended() {
     let text = std::fs::read_to_string(&note).expect("the child's note");
     let (pid, left) = text.split_once(' ').expect("two words");
     let end = Instant::now() + Duration::from_secs(10);
-    while std::path::Path::new("/proc").join(pid).exists() {
+    // Ended is enough: whoever inherits it need not have collected it yet.
+    let server = Identity::of(pid.parse().expect("a number"));
+    while server.is_some_and(|server| server.is_alive()) {
         assert!(Instant::now() < end, "PostgreSQL {pid} outlived its starter");
         sleep(Duration::from_millis(50));
     }

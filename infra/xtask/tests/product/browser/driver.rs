@@ -1,6 +1,5 @@
 //! A real browser that finds things as assistive technology does: by role and accessible name.
 
-use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -8,6 +7,7 @@ use serde_json::{Value, json};
 use thirtyfour::common::capabilities::chromium::ChromiumLikeCapabilities;
 use thirtyfour::common::log::LoggingPrefsLogLevel;
 use thirtyfour::prelude::*;
+use xtask::stack::port;
 
 use crate::support::PATIENCE;
 
@@ -46,14 +46,14 @@ impl Drop for Driver {
 
 impl Browser {
     pub(crate) async fn start() -> Self {
-        let port = TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a free port").port();
+        let port = port::free().expect("a free port");
         let child = Command::new("chromedriver")
             .arg(format!("--port={port}"))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
             .expect("chromedriver; run `cargo xtask setup`");
-        let process = Driver(child);
+        let mut process = Driver(child);
         let mut wanted = DesiredCapabilities::chrome();
         for argument in ARGUMENTS {
             wanted.add_arg(argument).expect("an argument");
@@ -61,6 +61,9 @@ impl Browser {
         wanted.set_browser_log_level(LoggingPrefsLogLevel::All).expect("a level");
         let end = Instant::now() + PATIENCE;
         let driver = loop {
+            // Whoever answers once the child has ended is somebody else.
+            let ended = process.0.try_wait().expect("a state");
+            assert!(ended.is_none(), "chromedriver ended: {ended:?}");
             match WebDriver::new(format!("http://127.0.0.1:{port}"), wanted.clone()).await {
                 Ok(driver) => break driver,
                 Err(error) => assert!(Instant::now() < end, "no browser: {error}"),
