@@ -7,6 +7,7 @@
 mod behind;
 mod image;
 mod stage;
+mod staged;
 mod watch;
 mod writer;
 

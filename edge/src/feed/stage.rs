@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use shared::model::id::EnvironmentId;
 use shared::wire::edge::EnvironmentRevision;
-use shared::wire::state::{Entity, StateKey};
+use shared::wire::state::StateKey;
 use tokio::time::Instant;
-use tracing::warn;
 
 use crate::count::Counters;
 use crate::disk::Record;
 use crate::feed::image;
-use crate::snapshot::{Change, Environment, Held, KeyHash, SdkKey, Snapshot};
+use crate::feed::staged::Staged;
+use crate::snapshot::{Change, Held, KeyHash, SdkKey, Snapshot};
 
 /// A running watch that waited so long for an environment's value swaps what it has.
 pub(super) const WAIT_MAX: Duration = Duration::from_secs(1);
@@ -27,22 +27,6 @@ pub(super) struct Stage {
     is_read: bool,
     keys: Arc<HashMap<KeyHash, SdkKey>>,
     counters: Arc<Counters>,
-}
-
-struct Staged {
-    held: Held,
-    current: Option<Arc<Environment>>,
-    changes: HashMap<Entity, Change>,
-    /// The keys seen since the read began, until the read has replaced what is held.
-    found: Option<HashSet<Entity>>,
-    /// The `environment` value was seen since the read began, and is not older than the one held.
-    saw_environment: bool,
-    newest_is_environment: bool,
-    waiting_since: Option<Instant>,
-    /// The read that goes on, or the last one, replaced what is held.
-    is_confirmed: bool,
-    /// It appeared while the bucket was read from the beginning, not later.
-    began_in_read: bool,
 }
 
 impl Stage {
@@ -194,98 +178,10 @@ impl Stage {
     }
 }
 
-impl Staged {
-    fn new(held: Held) -> Self {
-        Self {
-            held,
-            current: None,
-            changes: HashMap::new(),
-            found: None,
-            saw_environment: false,
-            newest_is_environment: false,
-            waiting_since: None,
-            is_confirmed: false,
-            began_in_read: false,
-        }
-    }
-
-    fn receive(&mut self, entity: Entity, change: Option<Change>, now: Instant) {
-        if let Some(found) = &mut self.found
-            && !matches!(change, Some(Change::Gone))
-        {
-            found.insert(entity);
-        }
-        match change {
-            None => return,
-            Some(Change::Put(envelope)) => {
-                let staged = self.changes.get(&entity).and_then(|change| match change {
-                    Change::Put(envelope) => Some(envelope.revision),
-                    Change::Gone => None,
-                });
-                let known = staged.or_else(|| self.held.revision_of(entity));
-                let is_environment = entity == Entity::Environment;
-                let is_new = known.is_none_or(|known| envelope.revision > known);
-                let is_repeat = known == Some(envelope.revision);
-                // Revisions never go back, and a repeat changes nothing but the order: after it nothing is missing.
-                let counts = is_new || (is_environment && is_repeat);
-                if !counts {
-                    return;
-                }
-                self.saw_environment |= is_environment;
-                self.newest_is_environment = is_environment;
-                if is_new {
-                    self.changes.insert(entity, Change::Put(envelope));
-                }
-            }
-            Some(Change::Gone) if entity == Entity::Environment => {
-                warn!("the bucket lost an environment's value; it is answered on until it comes again");
-                return;
-            }
-            Some(Change::Gone) => {
-                if self.changes.remove(&entity).is_none() && self.held.revision_of(entity).is_none() {
-                    return;
-                }
-                self.changes.insert(entity, Change::Gone);
-                self.newest_is_environment = false;
-            }
-        }
-        // A repeated `environment` value stages nothing; its wait would let a later change's first value swap alone.
-        if self.has_something() {
-            self.waiting_since.get_or_insert(now);
-        }
-    }
-
-    /// There is something to swap.
-    fn has_something(&self) -> bool {
-        !self.changes.is_empty() || (self.found.is_some() && self.saw_environment)
-    }
-
-    /// An environment is answered once its `environment` value was seen, never before.
-    fn can_be_ready(&self) -> bool {
-        self.saw_environment || self.held.revision().is_some()
-    }
-
-    /// Not answered by what the bucket says: not ready, or held from before and not confirmed yet. What only tombstones
-    /// are left of is nothing to wait for.
-    fn is_filling(&self) -> bool {
-        if self.held.revision().is_some() {
-            return !self.is_confirmed;
-        }
-        self.changes.values().any(|change| matches!(change, Change::Put(envelope) if !envelope.deleted))
-    }
-
-    fn swap(&mut self, counters: &Counters) -> bool {
-        let complete = if self.saw_environment { self.found.take() } else { None };
-        self.is_confirmed |= complete.is_some();
-        self.waiting_since = None;
-        self.held.apply(std::mem::take(&mut self.changes), complete.as_ref(), counters)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use shared::wire::state::Envelope;
+    use shared::wire::state::{Entity, Envelope};
     use uuid::Uuid;
 
     use super::*;
