@@ -168,7 +168,9 @@ pub fn check_same_site(method: &Method, headers: &HeaderMap, public_url: &str) -
 /// The project of the path, for somebody who is a member of it or an admin; for others it does not exist.
 async fn in_project(parts: &mut Parts, state: &AppState) -> Result<InProject, AppError> {
     let signed_in = SignedIn::from_request_parts(parts, state).await?;
-    let params = RawPathParams::from_request_parts(parts, state).await.map_err(AppError::internal)?;
+    let params = RawPathParams::from_request_parts(parts, state)
+        .await
+        .map_err(|_| AppError::BadRequest("the path is not UTF-8; percent-encode it".into()))?;
     let key = params.iter().find(|(name, _)| *name == "project").map(|(_, value)| value.to_owned()).unwrap_or_default();
     if key.parse::<ProjectKey>().is_err() {
         return Err(AppError::not_found("project", key));

@@ -4,6 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Deserialize;
+use shared::model::flag::FlagKind;
 use shared::model::key::{EnvironmentKey, FlagKey};
 use shared::wire::api::changeset::ChangesetDetail;
 use shared::wire::api::flag::{CreateFlag, FlagDetail, FlagPage, SaveConfig, UpdateFlag};
@@ -32,7 +33,7 @@ pub struct FlagQuery {
     /// Has this tag.
     tag: Option<String>,
     /// `release`, `experiment`, `operational`, `kill_switch` or `permission`.
-    kind: Option<String>,
+    kind: Option<FlagKind>,
     /// `on`, `part`, `off` or `killed` in `env`.
     state: Option<String>,
     /// Where `state` is looked at.
@@ -129,7 +130,7 @@ pub async fn save_config(
 
 async fn filter(state: &AppState, project: shared::model::id::ProjectId, query: FlagQuery) -> Result<Filter, AppError> {
     let text = query.q.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
-    for (field, value) in [("q", &text), ("tag", &query.tag), ("kind", &query.kind)] {
+    for (field, value) in [("q", &text), ("tag", &query.tag)] {
         if value.as_ref().is_some_and(|text| text.chars().count() > TEXT_CHARS_MAX || text.contains('\0')) {
             return Err(AppError::field(field, format!("at most {TEXT_CHARS_MAX} characters and no U+0000")));
         }

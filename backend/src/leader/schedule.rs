@@ -43,8 +43,5 @@ async fn write_edges(state: &AppState) -> Result<(), AppError> {
     if !heard.is_empty() {
         store::edge::save(&mut db, &heard).await?;
     }
-    for process in state.live.take_departed() {
-        store::edge::depart(&mut db, process, state.clock.now()).await?;
-    }
     Ok(())
 }

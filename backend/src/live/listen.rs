@@ -47,11 +47,26 @@ async fn follow_edges(state: &AppState, bus: &Client, news: &News) {
             Ok(mut messages) => {
                 while let Some(message) = messages.next().await {
                     heard(state, &message, news);
+                    write_departed(state).await;
                 }
             }
             Err(error) => tracing::warn!(error = %chain(&error), "cannot listen to edges yet"),
         }
         tokio::time::sleep(RETRY).await;
+    }
+}
+
+/// Writes down at once which edges left: a backend that stops right after them would forget it, and list them for ever.
+async fn write_departed(state: &AppState) {
+    for process in state.live.take_departed() {
+        let written = match state.pool.acquire().await {
+            Ok(mut db) => store::edge::depart(&mut db, process, state.clock.now()).await,
+            Err(error) => Err(error.into()),
+        };
+        if let Err(error) = written {
+            tracing::warn!(error = %chain(&error), "an edge that left cannot be written down yet");
+            state.live.keep_departed(process);
+        }
     }
 }
 

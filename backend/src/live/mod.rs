@@ -62,7 +62,7 @@ pub struct Live {
 struct Known {
     edges: BTreeMap<ProcessId, Edge>,
     commits: BTreeMap<u64, OffsetDateTime>,
-    /// Edges that left, not yet written to the database by the leader.
+    /// Edges that left, not yet written to the database.
     departed: Vec<ProcessId>,
 }
 
@@ -166,7 +166,12 @@ impl Live {
         self.lock().edges.remove(&process).is_some()
     }
 
-    /// Edges that left since the last call, for the leader to write down.
+    /// An edge that left could not be written down yet.
+    pub fn keep_departed(&self, process: ProcessId) {
+        self.lock().keep_departed(process);
+    }
+
+    /// Edges that left since the last call, to be written down.
     pub fn take_departed(&self) -> Vec<ProcessId> {
         std::mem::take(&mut self.lock().departed)
     }
@@ -250,7 +255,13 @@ impl Applied {
 
 impl Known {
     fn depart(&mut self, process: ProcessId) {
-        if self.edges.remove(&process).is_some() && self.departed.len() < EDGES_MAX {
+        if self.edges.remove(&process).is_some() {
+            self.keep_departed(process);
+        }
+    }
+
+    fn keep_departed(&mut self, process: ProcessId) {
+        if self.departed.len() < EDGES_MAX {
             self.departed.push(process);
         }
     }

@@ -1,7 +1,7 @@
 //! Flags: what is the same in every environment.
 
 use serde_json::Value;
-use shared::model::flag::FlagDefinition;
+use shared::model::flag::{FlagDefinition, FlagKind};
 use shared::model::id::{EnvironmentId, FlagId, ProjectId, UserId};
 use sqlx::PgConnection;
 use time::OffsetDateTime;
@@ -76,7 +76,7 @@ pub struct Filter {
     /// Has this tag.
     pub tag: Option<String>,
     /// Is of this kind.
-    pub kind: Option<String>,
+    pub kind: Option<FlagKind>,
     /// Stands like this (`on`, `part`, `off` or `killed`) in an environment.
     pub state: Option<(EnvironmentId, String)>,
 }
@@ -156,7 +156,7 @@ pub async fn list(
         project.uuid(),
         filter.text,
         filter.tag,
-        filter.kind,
+        filter.kind.map(kind_text).transpose()?,
         environment,
         state,
         after_key,
@@ -196,7 +196,7 @@ pub async fn count(db: &mut PgConnection, project: ProjectId, filter: &Filter) -
         project.uuid(),
         filter.text,
         filter.tag,
-        filter.kind,
+        filter.kind.map(kind_text).transpose()?,
         environment,
         state,
     )
@@ -217,7 +217,7 @@ pub async fn insert(db: &mut PgConnection, project: ProjectId, flag: &Flag, auth
         flag.name,
         flag.description,
         &flag.tags,
-        kind_text(&flag.definition)?,
+        kind_text(flag.definition.kind)?,
         DOCUMENT_FORMAT,
         write_document(&flag.definition)?,
         flag.created_at,
@@ -239,7 +239,7 @@ pub async fn update(db: &mut PgConnection, flag: &Flag, author: UserId, at: Offs
         flag.name,
         flag.description,
         &flag.tags,
-        kind_text(&flag.definition)?,
+        kind_text(flag.definition.kind)?,
         DOCUMENT_FORMAT,
         write_document(&flag.definition)?,
         at,
@@ -291,6 +291,6 @@ fn state_filter(filter: &Filter) -> (Option<Uuid>, Option<&str>) {
     }
 }
 
-fn kind_text(definition: &FlagDefinition) -> Result<String, StoreError> {
-    Ok(write_document(&definition.kind)?.as_str().unwrap_or_default().to_owned())
+fn kind_text(kind: FlagKind) -> Result<String, StoreError> {
+    Ok(write_document(&kind)?.as_str().unwrap_or_default().to_owned())
 }

@@ -164,6 +164,9 @@ async fn a_list_pages_through_everything_once_in_both_orders() {
     ana.get("/projects/shop/flags?after=nonsense").await.expect(422);
     ana.get("/projects/shop/flags?sort=key&after=a%00b").await.expect(422);
     ana.get("/projects/sh%00op/flags").await.expect(404);
+    ana.get("/projects/%ff/flags").await.expect(400);
+    ana.get("/projects/shop/flags/%ff").await.expect(400);
+    ana.get("/projects/shop/flags?kind=zz").await.expect(400);
 
     // One document of a newer version hides nothing but itself.
     sqlx::query("update flags set format = 99 where key = 'flag-0'").execute(&app.state.pool).await.expect("a row");

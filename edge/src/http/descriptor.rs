@@ -10,7 +10,8 @@ const RESERVED: u64 = 64;
 pub(super) fn connections(wanted: u32) -> usize {
     let limit = raise();
     let fitting = fitting(wanted, limit);
-    if fitting < wanted as usize {
+    // A few that do not fit are no news: the default asks for more than most systems allow.
+    if fitting < wanted as usize / 2 {
         let limit = limit.unwrap_or(u64::MAX);
         warn!(
             wanted,

@@ -212,7 +212,11 @@ impl Split {
         Self {
             bucket_by: Attribute::new(&split.bucket_by),
             bucket_by_name: split.bucket_by.as_str().into(),
-            missing_detail: format!("the flag splits users by '{}', which is missing", split.bucket_by).into(),
+            missing_detail: format!(
+                "the flag splits users by '{}', which is missing or is neither a text nor a whole number",
+                split.bucket_by
+            )
+            .into(),
             hash: Murmur3::with_prefix(&format!("{}:", split.seed)),
             ends: ends.into(),
         }

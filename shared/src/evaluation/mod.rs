@@ -70,9 +70,10 @@ fn serve_default<'f>(answers: &'f Answers, context: &Context<'_>) -> Outcome<'f>
     };
     match split.key(context) {
         Some(key) => answers.outcome(split.owner(split.bucket(&key)), Reason::Split, Place::Default),
-        None if split.buckets_by_targeting_key() => {
-            Outcome::error(ErrorCode::TargetingKeyMissing, "the flag splits users by targetingKey, which is missing")
-        }
+        None if split.buckets_by_targeting_key() => Outcome::error(
+            ErrorCode::TargetingKeyMissing,
+            "the flag splits users by targetingKey, which is missing or is neither a text nor a whole number; send it as a text",
+        ),
         None => Outcome::error(ErrorCode::InvalidContext, split.missing_detail()),
     }
 }

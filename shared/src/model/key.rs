@@ -9,7 +9,7 @@ use thiserror::Error;
 
 /// Why a text is not a key.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("'{text}' is not a {noun} key: {rule}")]
+#[error("'{text}' cannot be the key of {noun}: {rule}")]
 pub struct KeyError {
     noun: &'static str,
     text: String,
@@ -77,20 +77,20 @@ macro_rules! key {
 
 key! {
     /// What an application sends to name a flag.
-    FlagKey, "flag", is_flag_key,
+    FlagKey, "a flag", is_flag_key,
         "use 1 to 200 letters, digits and . _ : / -, beginning with a letter or digit, \
          without a '/' at the end and without empty, '.' or '..' parts between slashes";
     /// Names a variant inside its flag.
-    VariantKey, "variant", is_name_key,
+    VariantKey, "a variant", is_name_key,
         "use 1 to 100 letters, digits and . _ -, beginning with a letter or digit";
     /// Names a segment inside its project.
-    SegmentKey, "segment", is_name_key,
+    SegmentKey, "a segment", is_name_key,
         "use 1 to 100 letters, digits and . _ -, beginning with a letter or digit";
     /// Names a project in addresses.
-    ProjectKey, "project", is_slug,
+    ProjectKey, "a project", is_slug,
         "use 1 to 60 lower-case letters, digits and -, beginning with a letter or digit";
     /// Names an environment inside its project.
-    EnvironmentKey, "environment", is_slug,
+    EnvironmentKey, "an environment", is_slug,
         "use 1 to 60 lower-case letters, digits and -, beginning with a letter or digit";
 }
 

@@ -170,12 +170,12 @@ fn ReviewForm(on_close: Callback<()>) -> impl IntoView {
             <dt>"When"</dt>
             <dd>"At once, on all edges."</dd>
             <dt>"Undo"</dt>
-            <dd>{move || format!("Nothing is lost: r{} stays in the history with exactly today's state.", revision())}</dd>
+            <dd>{move || format!("Save today's config again; what it was is on record as r{}.", revision())}</dd>
         </dl>
         <Problems/>
         <TextArea
             label="Note"
-            hint="Why, for those who read the history. May stay empty."
+            hint="Why, for those who come after you. May stay empty."
             autofocus=true
             value=note
             on_input=move |text| note.set(text)

@@ -34,7 +34,8 @@ pub fn SdkKeyPage(project: String) -> impl IntoView {
                 async move { api::sdk_key::list(&project).await }
             },
         )
-        .follow(|event| matches!(event, Event::Changed(_)))
+        // Counts, too: they tell when a key was last used.
+        .follow(|event| matches!(event, Event::Changed(_) | Event::Counts))
     };
     let refused = {
         let project = project.clone();

@@ -37,7 +37,7 @@ pub fn RevokeDialog(
     };
     let used = match key.last_used_at {
         Some(at) => view! { <p>"It was last used "<When at=at/>"."</p> }.into_any(),
-        None => view! { <p>"No edge has seen it used."</p> }.into_any(),
+        None => view! { <p>"No request with it was counted so far; counts take some seconds."</p> }.into_any(),
     };
     view! {
         <Dialog title=format!("Revoke {name}") kind=DialogKind::Alert on_close=on_close>

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::task::{JoinHandle, block_in_place};
-use xtask::stack::Options;
+use xtask::stack::{Options, postgres};
 
 use crate::support::Product;
 
@@ -159,4 +159,37 @@ async fn a_killed_flag_is_off_on_every_edge_and_a_revoked_key_is_refused_for_goo
     })
     .expect("an edge without NATS");
     assert_eq!(product.evaluate(0, "hot", "u1").await.expect("an answer").status, 401);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_installation_that_was_stopped_and_started_counts_every_edge_once() {
+    let mut product = start(&Options::default()).await;
+    let address = format!("{}/api/v1/edges", product.stack.backend.url());
+    // Edges that were written down are the ones that could stay as ghosts; those of the second round live too shortly.
+    let programs = postgres::programs().expect("PostgreSQL");
+    product
+        .wait_for("both edges are written down", || async {
+            let sql = "select count(*) from edges where gone_at is null";
+            block_in_place(|| postgres::query(&programs, &product.stack.postgres_url, sql))
+                .is_ok_and(|n| n.trim() == "2")
+        })
+        .await;
+    for _ in 0..3 {
+        block_in_place(|| {
+            product.stack.edges[0].stop()?;
+            product.stack.edges[1].kill()?;
+            product.stack.backend.stop()?;
+            product.stack.backend.start()?;
+            product.stack.edges.iter_mut().try_for_each(|edge| edge.start())?;
+            product.stack.wait_until_ready()
+        })
+        .expect("everything stops and starts");
+        product
+            .wait_for("two edges, both live", || async {
+                let edges = product.get(&address).await;
+                let items = edges["items"].as_array().cloned().unwrap_or_default();
+                items.len() == 2 && items.iter().all(|edge| edge["state"] == "live")
+            })
+            .await;
+    }
 }
