@@ -9,6 +9,7 @@ use shared::model::id::ProcessId;
 use shared::wire::api::event::{Changed, Event};
 use shared::wire::edge::{GOODBYE_SUBJECT, Goodbye, HEARTBEAT_SUBJECT, RECEIPT_SUBJECT};
 use sqlx::postgres::PgListener;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::{AppError, chain};
@@ -27,6 +28,8 @@ const RETRY: Duration = Duration::from_secs(1);
 struct News {
     edges: AtomicBool,
     counts: AtomicBool,
+    /// An edge said something; one may have left.
+    heard: Notify,
 }
 
 /// Runs until stopped; a dependency that is gone is waited for.
@@ -35,8 +38,15 @@ pub async fn listen(state: AppState, bus: Client, stop: CancellationToken) {
     tokio::select! {
         () = follow_edges(&state, &bus, &news) => {}
         () = follow_database(&state, &news) => {}
+        () = write_departures(&state, &news) => {}
         () = tick(&state, &news) => {}
         () = stop.cancelled() => {}
+    }
+    // What was being written when the process was asked to stop; edges usually stop just before it.
+    match tokio::time::timeout(RETRY, write_departed(&state)).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::warn!(error = %chain(&error), "edges that left are not written down"),
+        Err(_) => tracing::warn!("edges that left are not written down in time"),
     }
 }
 
@@ -47,7 +57,7 @@ async fn follow_edges(state: &AppState, bus: &Client, news: &News) {
             Ok(mut messages) => {
                 while let Some(message) = messages.next().await {
                     heard(state, &message, news);
-                    write_departed(state).await;
+                    news.heard.notify_one();
                 }
             }
             Err(error) => tracing::warn!(error = %chain(&error), "cannot listen to edges yet"),
@@ -57,17 +67,23 @@ async fn follow_edges(state: &AppState, bus: &Client, news: &News) {
 }
 
 /// Writes down at once which edges left: a backend that stops right after them would forget it, and list them for ever.
-async fn write_departed(state: &AppState) {
-    for process in state.live.take_departed() {
-        let written = match state.pool.acquire().await {
-            Ok(mut db) => store::edge::depart(&mut db, process, state.clock.now()).await,
-            Err(error) => Err(error.into()),
-        };
-        if let Err(error) = written {
-            tracing::warn!(error = %chain(&error), "an edge that left cannot be written down yet");
-            state.live.keep_departed(process);
+/// Beside the listening, so that a database that is gone holds up no receipt.
+async fn write_departures(state: &AppState, news: &News) {
+    loop {
+        news.heard.notified().await;
+        while let Err(error) = write_departed(state).await {
+            tracing::warn!(error = %chain(&error), "edges that left cannot be written down yet");
+            tokio::time::sleep(RETRY).await;
         }
     }
+}
+
+async fn write_departed(state: &AppState) -> Result<(), AppError> {
+    for process in state.live.departed() {
+        store::edge::depart(&mut *state.pool.acquire().await?, process, state.clock.now()).await?;
+        state.live.departure_written(process);
+    }
+    Ok(())
 }
 
 fn heard(state: &AppState, message: &Message, news: &News) {

@@ -166,14 +166,14 @@ impl Live {
         self.lock().edges.remove(&process).is_some()
     }
 
-    /// An edge that left could not be written down yet.
-    pub fn keep_departed(&self, process: ProcessId) {
-        self.lock().keep_departed(process);
+    /// Edges that left and are not written down yet.
+    pub fn departed(&self) -> Vec<ProcessId> {
+        self.lock().departed.clone()
     }
 
-    /// Edges that left since the last call, to be written down.
-    pub fn take_departed(&self) -> Vec<ProcessId> {
-        std::mem::take(&mut self.lock().departed)
+    /// An edge that left was written down.
+    pub fn departure_written(&self, process: ProcessId) {
+        self.lock().departed.retain(|departed| *departed != process);
     }
 
     /// How far a revision of an environment has come.
@@ -255,13 +255,7 @@ impl Applied {
 
 impl Known {
     fn depart(&mut self, process: ProcessId) {
-        if self.edges.remove(&process).is_some() {
-            self.keep_departed(process);
-        }
-    }
-
-    fn keep_departed(&mut self, process: ProcessId) {
-        if self.departed.len() < EDGES_MAX {
+        if self.edges.remove(&process).is_some() && self.departed.len() < EDGES_MAX {
             self.departed.push(process);
         }
     }
