@@ -1,9 +1,10 @@
 //! What a flag means: no I/O, no clock, no randomness, so it runs alike in backend, edge and browser.
 //!
-//! [`model`] holds the nouns and their parsers, [`evaluation`] decides what a flag answers,
+//! [`compare`] reads texts and compares them, [`model`] holds the nouns and their parsers, [`evaluation`] decides what a flag answers,
 //! [`sentence`] says it in English, [`wire`] is
 //! everything that travels between the programs.
 
+pub mod compare;
 pub mod evaluation;
 pub mod model;
 pub mod sentence;

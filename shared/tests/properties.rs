@@ -1,11 +1,14 @@
 //! What holds for every input.
 
+mod support;
+
 use proptest::prelude::*;
-use shared::evaluation::{Context, Flag, SegmentLookup, bucket, evaluate};
-use shared::model::flag::{FlagConfig, FlagDefinition};
+use serde_json::{Value, json};
+use shared::evaluation::{Context, Query, State, StateDocument, bucket, evaluate, explain};
 use shared::model::key::VariantKey;
-use shared::model::rule::Serve;
-use shared::model::split::{BUCKETS, BucketRange, Split, movement, reallocate};
+use shared::model::sdk_key::SdkKeyKind;
+use shared::model::split::{BUCKETS, BucketRange, movement, reallocate};
+use support::generate::{FLAGS, Generator};
 
 fn key(at: usize) -> VariantKey {
     format!("v{at}").parse().expect("a variant key")
@@ -24,40 +27,44 @@ fn share_of(ranges: &[BucketRange], variant: &VariantKey) -> u32 {
     ranges.iter().filter(|range| range.variant == *variant).map(|range| range.end - range.start).sum()
 }
 
-fn flag(value_type: &str, variants: &str) -> FlagDefinition {
-    let json = format!(
-        r#"{{"key":"f","value_type":"{value_type}","kind":"release","client_visible":true,"variants":{variants}}}"#
-    );
-    serde_json::from_str(&json).expect("a flag")
+fn server<'c>(context: &'c Context<'_>) -> Query<'c> {
+    Query { context, now_ms: 0, asker: SdkKeyKind::Server }
 }
 
-fn half(on: u32) -> Flag {
-    let on = BucketRange { start: 0, end: on, variant: "on".parse().expect("a key") };
-    let off = BucketRange { start: on.end, end: BUCKETS, variant: "off".parse().expect("a key") };
-    let ranges = [on, off].into_iter().filter(|range| range.start < range.end).collect();
-    let split = Split { bucket_by: "targetingKey".into(), algorithm: Default::default(), seed: "s".into(), ranges };
-    let config = FlagConfig {
-        enabled: true,
-        off_variant: None,
-        targets: vec![],
-        rules: vec![],
-        default_serve: Serve::Split(split),
-    };
-    let definition = flag("boolean", r#"[{"key":"on","value":"true"},{"key":"off","value":"false"}]"#);
-    Flag::compile(&definition, &config, |_| SegmentLookup::Missing)
+/// A state of one boolean flag `f`.
+fn state(config: &Value) -> State {
+    let document = json!({"flags": [{
+        "flag": {
+            "key": "f", "value_type": "boolean", "kind": "release", "client_visible": true,
+            "variants": [{"key": "on", "value": "true"}, {"key": "off", "value": "false"}],
+        },
+        "config": config,
+    }]});
+    State::compile(&serde_json::from_value(document).expect("a state"))
 }
 
-fn is_on(flag: &Flag, user: &str) -> bool {
-    let json = serde_json::json!({ "targetingKey": user }).to_string();
+fn split(seed: &str, on: u32) -> Value {
+    let ranges = [(0, on, "on"), (on, BUCKETS, "off")];
+    let ranges = ranges.iter().filter(|(start, end, _)| start < end);
+    let ranges: Vec<Value> = ranges.map(|(s, e, variant)| json!({"start": s, "end": e, "variant": variant})).collect();
+    json!({"split": {"bucket_by": "targetingKey", "seed": seed, "ranges": ranges}})
+}
+
+fn divided(seed: &str, on: u32) -> State {
+    state(&json!({"enabled": true, "default_serve": split(seed, on)}))
+}
+
+fn is_on(state: &State, user: &str) -> bool {
+    let json = json!({ "targetingKey": user }).to_string();
     let context: Context<'_> = serde_json::from_str(&json).expect("a context");
-    evaluate(flag, false, &context).variant == Some("on")
+    evaluate(state, "f", &server(&context)).variant == Some("on")
 }
 
 proptest! {
     #[test]
     fn new_shares_are_exact_and_move_the_fewest_buckets(old in shares(), new in shares()) {
-        let before = reallocate(&[], &old);
-        let after = reallocate(&before, &new);
+        let before = reallocate(BUCKETS, &[], &old);
+        let after = reallocate(BUCKETS, &before, &new);
         let mut free_from = 0;
         for range in &after {
             prop_assert!(range.start >= free_from && range.end > range.start && range.end <= BUCKETS);
@@ -71,15 +78,15 @@ proptest! {
         let mut owners: Vec<(u32, u32)> = (0..5).map(|at| (share_of(&before, &key(at)), share_of(&after, &key(at)))).collect();
         owners.push((BUCKETS - total(&old), BUCKETS - total(&new)));
         let least: u32 = owners.iter().map(|(was, is)| was.abs_diff(*is)).sum::<u32>() / 2;
-        let moved: u32 = movement(&before, &after).iter().map(|m| m.buckets).sum();
+        let moved: u32 = movement(BUCKETS, &before, &after).iter().map(|m| m.buckets).sum();
         prop_assert_eq!(moved, least);
     }
 
     #[test]
     fn raising_a_share_only_adds_people(user in ".{1,30}", low in 0..BUCKETS, more in 0..BUCKETS) {
         let high = (low + more).min(BUCKETS);
-        if is_on(&half(low), &user) {
-            prop_assert!(is_on(&half(high), &user));
+        if is_on(&divided("s", low), &user) {
+            prop_assert!(is_on(&divided("s", high), &user));
         }
     }
 
@@ -88,16 +95,67 @@ proptest! {
         prop_assert!(bucket(&seed, &key) < BUCKETS);
     }
 
+    /// Any state answers any context, the same each time, and the same when it is recorded.
     #[test]
-    fn any_context_gets_an_answer(json in any_json(4)) {
-        let text = json.to_string();
-        if let Ok(context) = serde_json::from_str::<Context<'_>>(&text) {
-            let flag = half(50_000);
-            let outcome = evaluate(&flag, false, &context);
-            prop_assert!(outcome.value.is_some() != outcome.error.is_some());
-        } else {
-            prop_assert!(!json.is_object() && !json.is_null());
+    fn every_question_has_one_answer(seed in any::<u64>(), json in any_json(4)) {
+        let mut generator = Generator::new(seed);
+        let state = State::compile(&generator.state());
+        for text in [json.to_string(), generator.context()] {
+            let Ok(context) = serde_json::from_str::<Context<'_>>(&text) else {
+                prop_assert!(!json.is_object() && !json.is_null());
+                continue;
+            };
+            let query = generator.query(&context);
+            for flag in 0..=FLAGS {
+                let flag = format!("f{flag}");
+                let outcome = evaluate(&state, &flag, &query);
+                prop_assert_eq!(evaluate(&state, &flag, &query), outcome);
+                prop_assert!(outcome.error.is_none() || outcome.value.is_none());
+                prop_assert_eq!(outcome.value.is_some(), outcome.variant.is_some());
+                let (explained, trace) = explain(&state, &flag, &query);
+                prop_assert_eq!(explained, outcome);
+                if let Some(trace) = trace {
+                    prop_assert_eq!(&trace.outcome, &(&outcome).into());
+                    prop_assert_eq!(trace.flag.as_str(), flag);
+                }
+            }
         }
+    }
+
+    /// Whatever an operator can read, it either says yes or its negation does.
+    #[test]
+    fn negation_is_the_exact_complement_of_what_can_be_read(seed in any::<u64>()) {
+        let mut generator = Generator::new(seed);
+        let mut leaf = generator.leaf(None);
+        let answer = |leaf: &Value, context: &Context<'_>| {
+            let rule = json!({
+                "id": "00000000-0000-0000-0000-000000000000", "conditions": leaf, "serve": {"variant": "on"},
+            });
+            let state = state(&json!({"enabled": true, "rules": [rule], "default_serve": {"variant": "off"}}));
+            let (outcome, trace) = explain(&state, "f", &server(context));
+            (outcome.error.is_none().then_some(outcome.variant == Some("on")), format!("{trace:?}"))
+        };
+        for _ in 0..20 {
+            let text = generator.context();
+            let context: Context<'_> = serde_json::from_str(&text).expect("a context");
+            leaf["negate"] = json!(false);
+            let (plain, trace) = answer(&leaf, &context);
+            leaf["negate"] = json!(true);
+            let (negated, _) = answer(&leaf, &context);
+            let (Some(plain), Some(negated)) = (plain, negated) else { break };
+            if trace.contains("is_readable: false") {
+                prop_assert!(!plain && !negated, "{leaf} {text}");
+            } else {
+                prop_assert!(plain != negated, "{leaf} {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_state_survives_a_round_trip(seed in any::<u64>()) {
+        let document = Generator::new(seed).state();
+        let json = serde_json::to_string(&document).expect("JSON");
+        prop_assert_eq!(serde_json::from_str::<StateDocument>(&json).expect("the same"), document);
     }
 }
 
@@ -119,13 +177,19 @@ fn any_json(depth: u32) -> impl Strategy<Value = serde_json::Value> {
     })
 }
 
+/// A million keys: a binomial share leaves five standard deviations once in two million runs, and these keys are fixed.
 #[test]
-fn shares_stay_within_five_standard_deviations_and_two_seeds_agree_on_a_quarter() {
-    let users: Vec<String> = (0..20_000).map(|n| format!("user-{n}")).collect();
-    let in_half = |seed: &str| -> Vec<bool> { users.iter().map(|user| bucket(seed, user) < BUCKETS / 2).collect() };
-    let (a, b) = (in_half("seed-a"), in_half("seed-b"));
-    let share = a.iter().filter(|on| **on).count() as f64 / 20_000.0;
-    let both = a.iter().zip(&b).filter(|(a, b)| **a && **b).count() as f64 / 20_000.0;
-    assert!((share - 0.5).abs() < 0.018, "{share}");
-    assert!((both - 0.25).abs() < 0.016, "{both}");
+fn a_million_keys_are_divided_as_the_shares_say_and_two_seeds_independently() {
+    const KEYS: u32 = 1_000_000;
+    let tolerance = |share: f64| 5.0 * (share * (1.0 - share) / f64::from(KEYS)).sqrt();
+    let mut counts = [0_u32; 4];
+    for n in 0..KEYS {
+        let key = format!("user-{n}");
+        let is_in = |seed: &str, share: u32| usize::from(bucket(seed, &key) < share);
+        counts[2 * is_in("seed-a", 30_000) + is_in("seed-b", 1_000)] += 1;
+    }
+    for (place, expected) in [(0, 0.7 * 0.99), (1, 0.7 * 0.01), (2, 0.3 * 0.99), (3, 0.3 * 0.01)] {
+        let share = f64::from(counts[place]) / f64::from(KEYS);
+        assert!((share - expected).abs() < tolerance(expected), "{place}: {share} instead of {expected}");
+    }
 }

@@ -214,19 +214,9 @@ pub async fn find(db: &mut PgConnection, project: ProjectId, key: &FlagKey) -> R
     store::flag::find(db, project, key.as_str()).await?.ok_or_else(|| AppError::not_found("flag", key))
 }
 
-/// What most users get while the flag is not killed.
-pub(super) fn shape(config: &FlagConfig) -> StateShape {
-    let is_split = matches!(config.default_serve, Serve::Split(_));
-    match config {
-        FlagConfig { enabled: false, .. } => StateShape::Off,
-        _ if is_split || !config.targets.is_empty() || config.rules.iter().any(|rule| !rule.paused) => StateShape::Part,
-        _ => StateShape::On,
-    }
-}
-
-/// The same as stored in a column.
+/// What most users get while the flag is not killed, as stored in a column.
 pub(super) fn shape_text(config: &FlagConfig) -> &'static str {
-    match shape(config) {
+    match StateShape::of(config, false) {
         StateShape::On => "on",
         StateShape::Part => "part",
         StateShape::Off | StateShape::Killed => "off",
@@ -252,6 +242,7 @@ fn start_config(flag: &FlagDefinition, start: Option<&StartState>, seed: &str) -
     Ok(FlagConfig {
         enabled: start.is_some_and(|start| start.enabled),
         off_variant: off,
+        prerequisites: Vec::new(),
         targets: Vec::new(),
         rules: Vec::new(),
         default_serve,
@@ -267,7 +258,8 @@ fn share_of(on: &VariantKey, off: &VariantKey, share: u32, seed: &str) -> Result
         bucket_by: "targetingKey".into(),
         algorithm: Default::default(),
         seed: seed.to_owned(),
-        ranges: reallocate(&[], &[(on.clone(), share), (off.clone(), BUCKETS - share)]),
+        total: BUCKETS,
+        ranges: reallocate(BUCKETS, &[], &[(on.clone(), share), (off.clone(), BUCKETS - share)]),
     })
 }
 
@@ -313,7 +305,7 @@ fn summary(
         let is_killed = kills.contains_key(&place);
         states.push(FlagState {
             environment: environment.key.parse().map_err(AppError::internal)?,
-            shape: if is_killed { StateShape::Killed } else { shape(&stored.config) },
+            shape: StateShape::of(&stored.config, is_killed),
             brief: sentence::brief(&stored.config, is_killed),
             sentence: sentence::config(&flag.definition, &stored.config, is_killed),
             version: stored.version,

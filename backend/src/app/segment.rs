@@ -1,8 +1,11 @@
 //! What a person does with segments.
 
+use std::error::Error;
+use std::str::FromStr;
+
 use shared::model::changeset::Note;
 use shared::model::id::ProjectId;
-use shared::model::key::{FlagKey, SegmentKey};
+use shared::model::key::SegmentKey;
 use shared::model::segment::SegmentDefinition;
 use shared::wire::api::changeset::ChangesetDetail;
 use shared::wire::api::segment::{CreateSegment, SegmentDetail, SegmentList, SegmentSummary, UpdateSegment};
@@ -40,7 +43,7 @@ pub async fn update(
     changeset::apply(state, project, author, vec![change], &note).await
 }
 
-/// Removes a segment that no flag names.
+/// Removes a segment that no flag and no other segment names.
 pub async fn delete(
     state: &AppState,
     author: &Actor,
@@ -63,14 +66,14 @@ pub async fn detail(state: &AppState, project: ProjectId, key: &SegmentKey) -> R
 }
 
 fn detail_of(segment: Segment) -> Result<SegmentDetail, AppError> {
-    let used_by = flag_keys(&segment.used_by)?;
     Ok(SegmentDetail {
+        used_by: keys(&segment.used_by)?,
+        used_by_segments: keys(&segment.used_by_segments)?,
         definition: segment.definition,
         name: segment.name,
         version: segment.version,
         changed_at: segment.changed_at.into(),
         changed_by: segment.changed_by,
-        used_by,
     })
 }
 
@@ -83,11 +86,15 @@ fn summary(segment: store::segment::Summary) -> Result<SegmentSummary, AppError>
         included: unsigned(segment.included),
         changed_at: segment.changed_at.into(),
         changed_by: segment.changed_by,
-        used_by: flag_keys(&segment.used_by)?,
+        used_by: keys(&segment.used_by)?,
+        used_by_segments: keys(&segment.used_by_segments)?,
         name: segment.name,
     })
 }
 
-fn flag_keys(keys: &[String]) -> Result<Vec<FlagKey>, AppError> {
+fn keys<K>(keys: &[String]) -> Result<Vec<K>, AppError>
+where
+    K: FromStr<Err: Error + Send + Sync + 'static>,
+{
     keys.iter().map(|key| key.parse()).collect::<Result<_, _>>().map_err(AppError::internal)
 }

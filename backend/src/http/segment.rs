@@ -36,7 +36,7 @@ pub async fn create_segment(
     Ok((StatusCode::CREATED, Json(done)))
 }
 
-/// Reads a segment with the flags that use it.
+/// Reads a segment with the flags and segments that use it.
 #[utoipa::path(get, path = "/api/v1/projects/{project}/segments/{segment}", tag = "segments",
                params(("project" = String, Path), ("segment" = String, Path)),
                responses((status = 200, body = SegmentDetail)))]
@@ -62,7 +62,7 @@ pub async fn update_segment(
     app::segment::update(&state, &who.actor, who.id(), segment, version, body).await.map(Json)
 }
 
-/// Removes a segment that no flag uses.
+/// Removes a segment that no flag and no other segment uses.
 #[utoipa::path(delete, path = "/api/v1/projects/{project}/segments/{segment}", tag = "segments",
                params(("project" = String, Path), ("segment" = String, Path)),
                responses((status = 200, body = ChangesetDetail)))]

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use shared::model::flag::{FlagConfig, FlagDefinition};
-use shared::model::id::{EnvironmentId, FlagId, ProjectId, SegmentId, UserId};
+use shared::model::id::{EnvironmentId, FlagId, ProjectId, UserId};
 use sqlx::PgConnection;
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -168,31 +168,4 @@ pub async fn list_configured(
             })
         })
         .collect()
-}
-
-/// Replaces which segments a config names.
-pub async fn save_segments(
-    db: &mut PgConnection,
-    flag: FlagId,
-    environment: EnvironmentId,
-    segments: &[SegmentId],
-) -> Result<(), StoreError> {
-    let ids: Vec<Uuid> = segments.iter().map(|id| id.uuid()).collect();
-    sqlx::query!(
-        "delete from flag_segments where flag_id = $1 and environment_id = $2",
-        flag.uuid(),
-        environment.uuid(),
-    )
-    .execute(&mut *db)
-    .await?;
-    sqlx::query!(
-        "insert into flag_segments (flag_id, environment_id, segment_id)
-         select $1, $2, unnest($3::uuid[])",
-        flag.uuid(),
-        environment.uuid(),
-        &ids,
-    )
-    .execute(db)
-    .await?;
-    Ok(())
 }

@@ -23,7 +23,7 @@ pub enum MigrationError {
     /// The database does not answer, or refuses.
     #[error("the database cannot be migrated")]
     Database(#[from] sqlx::Error),
-    /// A migration fails, or the database is newer than this backend.
+    /// A migration fails, or one that ran before was changed since.
     #[error("the schema does not fit this version")]
     Schema(#[source] MigrateError),
 }
@@ -51,6 +51,8 @@ pub async fn run(pool: &PgPool) -> Result<(), MigrationError> {
     sqlx::query!("select set_config('lock_timeout', '5s', false)").fetch_one(&mut *db).await?;
     let mut migrations = Migrator { migrations: MIGRATIONS.migrations.clone(), ..Migrator::DEFAULT };
     migrations.set_locking(false);
+    // Schemas grow before they shrink, so this version also runs on that of the next one.
+    migrations.set_ignore_missing(true);
     let done = migrations.run(&mut *db).await;
     // The connection goes back to the pool as it came.
     sqlx::query!("select set_config('lock_timeout', '0', false)").fetch_one(&mut *db).await?;

@@ -10,6 +10,7 @@ pub mod flag;
 pub mod kill;
 pub mod migration;
 pub mod project;
+pub mod reference;
 pub mod sdk_key;
 pub mod segment;
 pub mod session;

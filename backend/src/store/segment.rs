@@ -1,7 +1,7 @@
 //! Segments of a project.
 
 use serde_json::Value;
-use shared::model::id::{EnvironmentId, FlagId, ProjectId, SegmentId, UserId};
+use shared::model::id::{ProjectId, SegmentId, UserId};
 use shared::model::segment::SegmentDefinition;
 use sqlx::PgConnection;
 use time::OffsetDateTime;
@@ -29,6 +29,8 @@ pub struct Segment {
     pub changed_by: String,
     /// Keys of flags that name it in any environment.
     pub used_by: Vec<String>,
+    /// Keys of segments that name it.
+    pub used_by_segments: Vec<String>,
 }
 
 struct SegmentRow {
@@ -40,6 +42,7 @@ struct SegmentRow {
     changed_at: OffsetDateTime,
     changed_by: String,
     used_by: Vec<String>,
+    used_by_segments: Vec<String>,
 }
 
 impl TryFrom<SegmentRow> for Segment {
@@ -54,19 +57,9 @@ impl TryFrom<SegmentRow> for Segment {
             changed_at: row.changed_at,
             changed_by: row.changed_by,
             used_by: row.used_by,
+            used_by_segments: row.used_by_segments,
         })
     }
-}
-
-/// A flag config that names a segment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Use {
-    /// The flag.
-    pub flag_id: FlagId,
-    /// Where.
-    pub environment_id: EnvironmentId,
-    /// The segment.
-    pub segment_id: SegmentId,
 }
 
 /// A segment in a list, without its keys.
@@ -88,6 +81,8 @@ pub struct Summary {
     pub changed_by: String,
     /// Keys of flags that name it in any environment.
     pub used_by: Vec<String>,
+    /// Keys of segments that name it.
+    pub used_by_segments: Vec<String>,
 }
 
 /// The segments of a project, by key.
@@ -97,9 +92,12 @@ pub async fn list(db: &mut PgConnection, project: ProjectId) -> Result<Vec<Summa
         r#"select segments.key, segments.name, segments.version, segments.changed_at, users.name as changed_by,
                   coalesce(jsonb_array_length(segments.document -> 'excluded'), 0)::bigint as "excluded!",
                   coalesce(jsonb_array_length(segments.document -> 'included'), 0)::bigint as "included!",
-                  array(select distinct flags.key from flag_segments
-                        join flags on flags.id = flag_segments.flag_id
-                        where flag_segments.segment_id = segments.id order by flags.key) as "used_by!"
+                  array(select distinct flags.key from reference
+                        join flags on flags.id = reference.from_flag_id
+                        where reference.to_segment_id = segments.id order by flags.key) as "used_by!",
+                  array(select outer_segments.key from reference
+                        join segments outer_segments on outer_segments.id = reference.from_segment_id
+                        where reference.to_segment_id = segments.id order by outer_segments.key) as "used_by_segments!"
            from segments
            join users on users.id = segments.changed_by
            where segments.project_id = $1
@@ -119,9 +117,12 @@ pub async fn find(db: &mut PgConnection, project: ProjectId, key: &str) -> Resul
         SegmentRow,
         r#"select segments.id, segments.name, segments.format, segments.document, segments.version,
                   segments.changed_at, users.name as changed_by,
-                  array(select distinct flags.key from flag_segments
-                        join flags on flags.id = flag_segments.flag_id
-                        where flag_segments.segment_id = segments.id order by flags.key) as "used_by!"
+                  array(select distinct flags.key from reference
+                        join flags on flags.id = reference.from_flag_id
+                        where reference.to_segment_id = segments.id order by flags.key) as "used_by!",
+                  array(select outer_segments.key from reference
+                        join segments outer_segments on outer_segments.id = reference.from_segment_id
+                        where reference.to_segment_id = segments.id order by outer_segments.key) as "used_by_segments!"
            from segments
            join users on users.id = segments.changed_by
            where segments.project_id = $1 and segments.key = $2"#,
@@ -131,19 +132,6 @@ pub async fn find(db: &mut PgConnection, project: ProjectId, key: &str) -> Resul
     .fetch_optional(db)
     .await?;
     row.map(Segment::try_from).transpose()
-}
-
-/// Which of these keys exist in the project.
-pub async fn ids(
-    db: &mut PgConnection,
-    project: ProjectId,
-    keys: &[String],
-) -> Result<Vec<(String, SegmentId)>, StoreError> {
-    let rows =
-        sqlx::query!("select key, id from segments where project_id = $1 and key = any ($2)", project.uuid(), keys,)
-            .fetch_all(db)
-            .await?;
-    Ok(rows.into_iter().map(|row| (row.key, row.id.into())).collect())
 }
 
 /// How many segments a project has.
@@ -166,28 +154,6 @@ pub async fn list_definitions(
     rows.into_iter()
         .map(|row| Ok((row.id.into(), read_document("segments", row.id, row.format, row.document)?)))
         .collect()
-}
-
-/// Configs that name any of these segments.
-pub async fn list_uses(db: &mut PgConnection, segments: &[SegmentId]) -> Result<Vec<Use>, StoreError> {
-    let ids: Vec<Uuid> = segments.iter().map(|id| id.uuid()).collect();
-    let uses = sqlx::query_as!(
-        Use,
-        "select flag_id, environment_id, segment_id from flag_segments where segment_id = any ($1)",
-        &ids,
-    )
-    .fetch_all(db)
-    .await?;
-    Ok(uses)
-}
-
-/// Segments that any of these flags name, in any environment.
-pub async fn list_used_by(db: &mut PgConnection, flags: &[FlagId]) -> Result<Vec<SegmentId>, StoreError> {
-    let ids: Vec<Uuid> = flags.iter().map(|id| id.uuid()).collect();
-    let used = sqlx::query_scalar!("select distinct segment_id from flag_segments where flag_id = any ($1)", &ids)
-        .fetch_all(db)
-        .await?;
-    Ok(used.into_iter().map(SegmentId::from).collect())
 }
 
 /// Adds a segment.
@@ -242,7 +208,7 @@ pub async fn update(
     Ok(())
 }
 
-/// Removes a segment; refused by `flag_segments_segment` while a config names it.
+/// Removes a segment with its own references; refused by `reference_to_segment` while a config or segment names it.
 pub async fn delete(db: &mut PgConnection, id: SegmentId) -> Result<(), StoreError> {
     sqlx::query!("delete from segments where id = $1", id.uuid()).execute(db).await?;
     Ok(())

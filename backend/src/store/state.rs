@@ -63,6 +63,20 @@ pub async fn list_by_key(db: &mut PgConnection, keys: &[String]) -> Result<Vec<S
     Ok(rows.into_iter().map(StateRow::from).collect())
 }
 
+/// Which of these keys have a row that is no tombstone.
+pub async fn list_live(db: &mut PgConnection, keys: &[String]) -> Result<Vec<String>, StoreError> {
+    let live = sqlx::query_scalar!(
+        "select key
+         from state
+         where (environment_id, key) in (select split_part(k, '.', 1)::uuid, k from unnest($1::text[]) as k)
+           and not deleted",
+        keys,
+    )
+    .fetch_all(db)
+    .await?;
+    Ok(live)
+}
+
 /// Writes rows, new or not.
 pub async fn save(db: &mut PgConnection, rows: &[StateRow]) -> Result<(), StoreError> {
     let environments: Vec<Uuid> = rows.iter().map(|row| row.environment.uuid()).collect();

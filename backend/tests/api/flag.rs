@@ -81,7 +81,7 @@ async fn a_flag_that_is_wrong_is_refused_with_the_place_and_nothing_is_written()
     config["rules"] = json!([{ "id": new_id(), "serve": { "variant": "on" },
         "conditions": { "all": [{ "operator": "in_segment", "values": ["nobody"] }] } }]);
     let refused = ana.put(CHECKOUT, 1, json!({ "config": config })).await.expect(422);
-    assert_eq!(refused.fields(), ["config.rules[0].conditions"]);
+    assert_eq!(refused.fields(), ["config.rules[0].conditions.all[0].values[0]"]);
     assert_eq!(ana.get("/projects/shop/flags/checkout").await.body["environments"][2]["version"], 1);
 }
 

@@ -1,11 +1,14 @@
 //! The backend over HTTP, on a real PostgreSQL and a real NATS. `cargo xtask test` provides both.
 
 mod count;
+mod demo;
 mod flag;
 mod kill;
 mod openapi;
 mod permission;
+mod prerequisite;
 mod publish;
+mod reference;
 mod sdk_key;
 mod segment;
 mod session;

@@ -11,7 +11,7 @@ use shared::wire::count::Mode;
 use crate::count::accumulator::{Accumulator, EvaluationKey};
 
 /// Places that every flag has, before those of its rules.
-const FIXED_PLACES: usize = 4;
+const FIXED_PLACES: usize = 5;
 const MODES: usize = 2;
 
 /// One cell per place, variant and mode of one flag in one environment.
@@ -55,6 +55,7 @@ impl Cells {
             Place::Killed => 1,
             Place::Target => 2,
             Place::Default => 3,
+            Place::Blocked => 4,
             Place::Rule(index) => FIXED_PLACES + usize::from(index),
             Place::Error(code) => {
                 return ((FIXED_PLACES + self.rules.len()) * width + position(code)) * MODES + mode as usize;
@@ -78,6 +79,7 @@ impl Cells {
             1 => "killed".into(),
             2 => "target".into(),
             3 => "default".into(),
+            4 => "blocked".into(),
             rule => format!("rule {}", self.rules[rule - FIXED_PLACES]),
         };
         let variant = (slot % width).checked_sub(1).map(|at| self.variants[at].to_string());
@@ -213,7 +215,15 @@ mod tests {
     use super::*;
 
     fn outcome(place: Place, variant_index: Option<u16>) -> Outcome<'static> {
-        Outcome { value: None, variant: None, variant_index, reason: Reason::Static, error: None, place }
+        Outcome {
+            value: None,
+            variant: None,
+            variant_index,
+            reason: Reason::Static,
+            error: None,
+            place,
+            blocked_by: None,
+        }
     }
 
     fn ids() -> (EnvironmentId, FlagId, RuleId) {
@@ -225,7 +235,7 @@ mod tests {
         let (environment, flag, rule) = ids();
         let variants: Box<[VariantKey]> = ["on", "off"].map(|key| key.parse().expect("a key")).into();
         let cells = Cells::new(environment, flag, [rule].into(), variants);
-        let mut places: Vec<Place> = vec![Place::Off, Place::Killed, Place::Target, Place::Default, Place::Rule(0)];
+        let mut places = vec![Place::Off, Place::Killed, Place::Target, Place::Default, Place::Blocked, Place::Rule(0)];
         places.extend(ErrorCode::ALL.map(Place::Error));
         let mut seen = Vec::new();
         for place in places {
@@ -244,9 +254,9 @@ mod tests {
             }
         }
         seen.sort_unstable();
-        assert_eq!(seen, (0..30).collect::<Vec<_>>());
-        assert_eq!(cells.meaning(24).0, format!("rule {rule}"));
-        assert_eq!(cells.meaning(30).0, "error FLAG_NOT_FOUND");
+        assert_eq!(seen, (0..36).collect::<Vec<_>>());
+        assert_eq!(cells.meaning(30).0, format!("rule {rule}"));
+        assert_eq!(cells.meaning(36).0, "error FLAG_NOT_FOUND");
     }
 
     #[test]

@@ -50,6 +50,10 @@ impl Answer {
         body.extend_from_slice(outcome.reason.as_str().as_bytes());
         body.extend_from_slice(b"\",\"metadata\":{");
         body.extend_from_slice(metadata.as_bytes());
+        if let Some(parent) = outcome.blocked_by {
+            body.extend_from_slice(b",\"blockedBy\":");
+            string(&mut body, parent);
+        }
         body.extend_from_slice(b"}}");
         Self { status: StatusCode::OK, body, closes: false }
     }
@@ -162,17 +166,19 @@ mod tests {
     }
 
     #[test]
-    fn an_absent_value_and_variant_are_left_out() {
+    fn an_absent_value_and_variant_are_left_out_and_a_parent_that_blocks_is_named() {
         let outcome = Outcome {
             value: None,
             variant: None,
             variant_index: None,
             reason: Reason::Disabled,
             error: None,
-            place: Place::Off,
+            place: Place::Blocked,
+            blocked_by: Some("b"),
         };
         let answer = Answer::outcome(Form::Ofrep, "a", &outcome, "\"flagSetId\":\"s/p\",\"version\":\"4\"");
-        let expected = r#"{"key":"a","reason":"DISABLED","metadata":{"flagSetId":"s/p","version":"4"}}"#;
+        let expected =
+            r#"{"key":"a","reason":"DISABLED","metadata":{"flagSetId":"s/p","version":"4","blockedBy":"b"}}"#;
         assert_eq!(String::from_utf8_lossy(&answer.body), expected);
     }
 }

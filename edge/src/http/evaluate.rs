@@ -8,11 +8,12 @@ use hyper::body::{Body, Incoming};
 use hyper::header::EXPECT;
 use hyper::{Method, Response, StatusCode};
 use percent_encoding::percent_decode_str;
-use shared::evaluation::{self, ErrorCode, Outcome};
+use shared::evaluation::{self, ErrorCode, Outcome, Query};
 use shared::model::sdk_key::SdkKeyKind;
 use shared::wire::count::Mode;
 
 use crate::app::App;
+use crate::clock;
 use crate::http::answer::{Answer, Form};
 use crate::http::body::{self, BODY_BYTES_MAX, BodyError};
 use crate::http::request::Request;
@@ -97,7 +98,8 @@ fn decide(app: &App, form: Form, path_key: Option<Cow<'_, str>>, credential: Cre
     let sees = |is_visible: bool| is_visible || sdk_key.kind == SdkKeyKind::Server;
     match environment.flag(&key) {
         Some(entry) if sees(entry.flag.flag.client_visible) => {
-            let outcome = evaluation::evaluate(&entry.flag.flag, entry.is_killed, &context);
+            let query = Query { context: &context, now_ms: clock::now_ms(), asker: sdk_key.kind };
+            let outcome = evaluation::evaluate_flag(environment, &entry.flag.flag, entry.is_killed, &query);
             entry.flag.cells.add(&outcome, Mode::Single);
             environment.stats.add(outcome.reason);
             Answer::outcome(form, &key, &outcome, &environment.metadata)

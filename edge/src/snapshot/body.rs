@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use shared::evaluation::Segment;
 use shared::model::environment::EnvironmentDefinition;
 use shared::model::key::{EnvironmentKey, FlagKey, ProjectKey, SegmentKey};
 use shared::model::sdk_key::SdkKeyDefinition;
@@ -40,9 +39,7 @@ impl Body {
 pub(super) fn is_readable(entity: Entity, body: &Body) -> bool {
     match entity {
         Entity::Flag(_) => body.parse::<FlagBody>().is_ok(),
-        Entity::Segment(_) => {
-            body.parse::<SegmentDefinition>().is_ok_and(|definition| Segment::compile(&definition).is_ok())
-        }
+        Entity::Segment(_) => body.parse::<SegmentDefinition>().is_ok(),
         Entity::SdkKey(_) => {
             body.parse::<SdkKeyDefinition>().is_ok_and(|definition| hash_from_hex(&definition.hash).is_some())
         }

@@ -5,14 +5,11 @@
 mod body;
 mod held;
 
-use std::borrow::Borrow;
-use std::collections::{HashMap, HashSet};
-use std::hash::{Hash, Hasher};
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use shared::evaluation::Flag;
+use shared::evaluation::{self, Flag, FlagMap, Keyed};
 use shared::model::id::EnvironmentId;
-use shared::model::key::SegmentKey;
 use shared::model::sdk_key::SdkKeyKind;
 
 use crate::count::{Cells, KeyCell};
@@ -57,7 +54,7 @@ pub struct Environment {
     /// The members of every answer's `metadata`, as JSON without the braces.
     pub metadata: Box<str>,
     /// By key.
-    pub flags: Arc<HashSet<FlagEntry>>,
+    pub flags: FlagMap<FlagEntry>,
     /// Evaluations by reason, shared by all revisions.
     pub stats: Arc<EnvironmentStats>,
 }
@@ -72,6 +69,12 @@ impl Environment {
     pub fn marked(&self, is_stale: bool) -> Self {
         let metadata = metadata(&self.name, self.revision, is_stale);
         Self { is_stale, metadata, ..self.clone() }
+    }
+}
+
+impl evaluation::Environment for Environment {
+    fn flag(&self, key: &str) -> Option<(&Flag, bool)> {
+        self.flags.get(key).map(|entry| (&entry.flag.flag, entry.is_killed))
     }
 }
 
@@ -90,22 +93,8 @@ pub struct FlagEntry {
     pub is_killed: bool,
 }
 
-impl Hash for FlagEntry {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.flag.flag.key.as_str().hash(state);
-    }
-}
-
-impl PartialEq for FlagEntry {
-    fn eq(&self, other: &Self) -> bool {
-        self.flag.flag.key == other.flag.flag.key
-    }
-}
-
-impl Eq for FlagEntry {}
-
-impl Borrow<str> for FlagEntry {
-    fn borrow(&self) -> &str {
+impl Keyed for FlagEntry {
+    fn key(&self) -> &str {
         self.flag.flag.key.as_str()
     }
 }
@@ -117,8 +106,6 @@ pub struct CountedFlag {
     pub flag: Flag,
     /// Counts.
     pub cells: Arc<Cells>,
-    /// Segments its rules use; when one changes, the flag is compiled anew.
-    segments: Box<[SegmentKey]>,
 }
 
 /// An SDK key as far as answering needs it.

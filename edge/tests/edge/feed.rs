@@ -224,3 +224,28 @@ async fn changes_made_while_nats_was_away_arrive() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_prerequisite_that_changes_alone_changes_the_flags_that_need_it() {
+    let world = World::new().await;
+    let mut child = boolean("child", true);
+    child.1["config"]["prerequisites"] = json!([{"flag": "parent", "variants": ["on"]}]);
+    world.publisher.put_all(1, &[boolean("parent", true), child]).await;
+    let edge = world.edge().await;
+    edge.wait_until_ready().await;
+    assert_eq!(edge.value("child").await, json!(true));
+    // Off, then on but killed, then as before: each time only the parent is sent.
+    world.publisher.change(2, &[boolean("parent", false)]).await;
+    edge.wait_for_value("child", json!(false)).await;
+    let (status, body) = edge.evaluate("child").await;
+    assert_eq!((status, &body["reason"]), (StatusCode::OK, &json!("DISABLED")));
+    assert_eq!(body["metadata"]["blockedBy"], "parent");
+    let (_, body) = boolean("parent", true);
+    for (revision, killed) in [(3, true), (4, false)] {
+        let envelope = json!({"format": 1, "revision": revision, "killed": killed, "body": body});
+        world.publisher.put(environment(), Entity::Flag(flag_id("parent")), envelope).await;
+        world.publisher.put_environment(revision).await;
+        edge.wait_for_value("parent", json!(!killed)).await;
+        assert_eq!(edge.value("child").await, json!(!killed));
+    }
+}

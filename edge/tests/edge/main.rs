@@ -11,3 +11,4 @@ mod old_reader;
 mod outage;
 mod report;
 mod support;
+mod vectors;

@@ -108,3 +108,42 @@ async fn an_unreadable_segment_breaks_only_the_flags_that_use_it() {
     wait_for_version(&edge, "3").await;
     assert_eq!(edge.value("uses-it").await, json!(false));
 }
+
+#[tokio::test]
+async fn a_segment_that_does_not_compile_or_is_not_there_breaks_only_the_flags_that_reach_it() {
+    let world = World::new().await;
+    let using = |key: &str, segment: &str| {
+        let mut flag = boolean(key, true);
+        flag.1["config"]["rules"] = json!([{
+            "id": Uuid::from_u128(9), "serve": {"variant": "off"},
+            "conditions": {"operator": "in_segment", "values": [segment]},
+        }]);
+        flag
+    };
+    let segments = [
+        json!({"key": "outer", "conditions": {"operator": "in_segment", "values": ["inner"]}}),
+        json!({"key": "inner", "conditions": {"attribute": "a", "operator": "matches", "values": ["(b"]}}),
+    ];
+    let put = async |revision: u64, at: usize, body: &serde_json::Value| {
+        let id = Entity::Segment(Uuid::from_u128(at as u128 + 1).into());
+        let envelope = json!({"format": 1, "revision": revision, "body": body});
+        world.publisher.put(environment(), id, envelope).await;
+    };
+    for (at, segment) in segments.iter().enumerate() {
+        put(1, at, segment).await;
+    }
+    let flags = [using("through", "outer"), using("nowhere", "gone"), boolean("checkout", true)];
+    world.publisher.put_all(1, &flags).await;
+    let edge = world.edge().await;
+    edge.wait_until_ready().await;
+    for (key, reason) in [("through", "segment 'inner'"), ("nowhere", "segment 'gone'")] {
+        let (status, body) = edge.evaluate(key).await;
+        assert_eq!((status, &body["errorCode"]), (StatusCode::BAD_REQUEST, &json!("PARSE_ERROR")), "{body}");
+        assert!(body["errorDetails"].as_str().expect("details").contains(reason), "{body}");
+    }
+    assert_eq!(edge.value("checkout").await, json!(true));
+    // The inner one alone changes, and with it the flag that reaches it through the outer one.
+    put(2, 1, &json!({"key": "inner", "included": ["user-1"]})).await;
+    world.publisher.put_environment(2).await;
+    edge.wait_for_value("through", json!(false)).await;
+}

@@ -26,6 +26,11 @@ pub fn ui() -> PathBuf {
     target().join("admin-ui")
 }
 
+/// The evaluation engine for a browser, and what it answers here.
+pub fn engine() -> PathBuf {
+    target().join("engine")
+}
+
 /// The settings of the NATS server.
 pub fn nats_conf() -> PathBuf {
     root().join("infra/nats/server.conf")

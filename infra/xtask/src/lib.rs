@@ -11,6 +11,8 @@ mod cargo;
 mod check;
 mod command;
 mod down;
+mod engine;
+mod glue;
 mod say;
 mod setup;
 mod signal;

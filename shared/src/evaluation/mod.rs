@@ -1,79 +1,87 @@
 //! Decides what a flag answers. Pure, total, and without allocation: the same rule cannot answer differently on
 //! the edge, in the backend and in the browser.
 //!
-//! [`Flag::compile`] turns a definition and its config into the form that [`evaluate`] walks.
+//! [`Flag::compile`] and [`Segment::compile`] turn documents into the form that [`evaluate`] walks. [`State`] holds an
+//! environment of them; whoever keeps flags in another way implements [`Environment`]. [`explain`] takes the same walk
+//! and records it.
 
+mod attribute;
 mod bucketing;
-mod compile;
 mod condition;
 mod context;
+mod flag;
+mod flag_map;
 mod outcome;
+mod segment;
+mod split;
+mod state;
+mod trace;
+mod walk;
 
-pub use bucketing::bucket;
-pub use compile::{Flag, Segment, SegmentLookup};
-pub use context::{Context, Number, Value};
+pub use bucketing::{Bucketing, Key, bucket};
+pub use context::{Context, Fields, TARGETING_KEY, Value};
+pub use flag::Flag;
+pub use flag_map::{FlagMap, Keyed};
 pub use outcome::{ErrorCode, Outcome, Place, Reason};
+pub use segment::{Segment, SegmentLookup};
+pub use state::{State, StateDocument, StateFlag};
+pub use trace::{
+    ConditionTrace, OutcomeTrace, PrerequisiteTrace, RuleTrace, SegmentBy, SegmentTrace, SplitTrace, TargetsTrace,
+    Trace,
+};
 
-use bucketing::BucketingKey;
-use compile::{Answers, Serve};
-use condition::Memo;
+use crate::model::sdk_key::SdkKeyKind;
+use trace::{Recorder, Silent};
+use walk::Walk;
 
-/// What `flag` answers for `context`. `killed` comes from the kill of this flag, independent of its config.
-///
-/// The order is: broken, killed or off, targets, rules, default.
-pub fn evaluate<'f>(flag: &'f Flag, killed: bool, context: &Context<'_>) -> Outcome<'f> {
-    let answers = match &flag.answers {
-        Ok(answers) => answers,
-        Err((code, detail)) => return Outcome::error(*code, detail),
-    };
-    if killed {
-        return answers.outcome(answers.off, Reason::Disabled, Place::Killed);
-    }
-    if !answers.enabled {
-        return answers.outcome(answers.off, Reason::Disabled, Place::Off);
-    }
-    if !answers.targets.is_empty()
-        && let Some(key) = BucketingKey::of(context.targeting_key())
-        && let Some(&variant) = answers.targets.get(key.as_str())
-    {
-        return answers.outcome(Some(variant), Reason::TargetingMatch, Place::Target);
-    }
-    let rules = match &answers.rules {
-        Ok(rules) => rules,
-        Err((code, detail)) => return Outcome::error(*code, detail),
-    };
-    let mut memo = Memo::new();
-    for rule in rules {
-        if !rule.conditions.holds(context, &answers.segments, &mut memo) {
-            continue;
-        }
-        let place = Place::Rule(rule.index);
-        match &rule.serve {
-            Serve::Variant(variant) => return answers.outcome(Some(*variant), Reason::TargetingMatch, place),
-            Serve::Split(split) => {
-                if let Some(variant) = split.key(context).and_then(|key| split.owner(split.bucket(&key))) {
-                    return answers.outcome(Some(variant), Reason::Split, place);
-                }
-            }
-        }
-    }
-    serve_default(answers, context)
+/// The flags of one environment, as far as prerequisites need them.
+pub trait Environment {
+    /// The flag of this key, and whether it is killed.
+    fn flag(&self, key: &str) -> Option<(&Flag, bool)>;
 }
 
-fn serve_default<'f>(answers: &'f Answers, context: &Context<'_>) -> Outcome<'f> {
-    let split = match &answers.default_serve {
-        Serve::Variant(variant) => {
-            let reason = if answers.is_static { Reason::Static } else { Reason::Default };
-            return answers.outcome(Some(*variant), reason, Place::Default);
-        }
-        Serve::Split(split) => split,
-    };
-    match split.key(context) {
-        Some(key) => answers.outcome(split.owner(split.bucket(&key)), Reason::Split, Place::Default),
-        None if split.buckets_by_targeting_key() => Outcome::error(
-            ErrorCode::TargetingKeyMissing,
-            "the flag splits users by targetingKey, which is missing or is neither a text nor a whole number; send it as a text",
-        ),
-        None => Outcome::error(ErrorCode::InvalidContext, split.missing_detail()),
+/// Who asks, about whom, and when.
+#[derive(Clone, Copy, Debug)]
+pub struct Query<'q> {
+    /// About whom.
+    pub context: &'q Context<'q>,
+    /// When, in milliseconds since 1970; conditions on `$now` compare with it.
+    pub now_ms: i64,
+    /// Who: a client sees only flags that are `client_visible`.
+    pub asker: SdkKeyKind,
+}
+
+/// What the flag of a key answers; [`ErrorCode::FlagNotFound`] when there is none, or the asker may not see it.
+pub fn evaluate<'e>(environment: &'e impl Environment, key: &str, query: &Query<'_>) -> Outcome<'e> {
+    match find(environment, key, query) {
+        Some((flag, is_killed)) => evaluate_flag(environment, flag, is_killed, query),
+        None => NOT_FOUND,
     }
+}
+
+/// What a flag of the environment answers, whether the asker may see it or not.
+#[inline]
+pub fn evaluate_flag<'e>(
+    environment: &'e impl Environment,
+    flag: &'e Flag,
+    is_killed: bool,
+    query: &Query<'_>,
+) -> Outcome<'e> {
+    Walk::new(environment, query, Silent).flag(flag, is_killed)
+}
+
+/// The same as [`evaluate`], with a record of how it came about; none for a flag that is not found.
+pub fn explain<'e>(environment: &'e impl Environment, key: &str, query: &Query<'_>) -> (Outcome<'e>, Option<Trace>) {
+    let Some((flag, is_killed)) = find(environment, key, query) else { return (NOT_FOUND, None) };
+    let mut walk = Walk::new(environment, query, Recorder::default());
+    let outcome = walk.flag(flag, is_killed);
+    (outcome, walk.tracer.into_trace())
+}
+
+const NOT_FOUND: Outcome<'static> =
+    Outcome::error(ErrorCode::FlagNotFound, "there is no flag of this key in the environment");
+
+fn find<'e>(environment: &'e impl Environment, key: &str, query: &Query<'_>) -> Option<(&'e Flag, bool)> {
+    let found = environment.flag(key);
+    found.filter(|(flag, _)| flag.client_visible || query.asker == SdkKeyKind::Server)
 }

@@ -5,7 +5,7 @@ use std::fmt;
 /// Why a flag answered what it did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// The flag has no targets or rules: the same answer for everybody.
+    /// The flag has no targets, prerequisites or rules: the same answer for everybody.
     Static,
     /// There are targets or rules, none applied.
     Default,
@@ -80,6 +80,9 @@ impl fmt::Display for ErrorCode {
     }
 }
 
+/// Why a flag, or the part of it that rules are, cannot answer.
+pub(super) type Broken = (ErrorCode, Box<str>);
+
 /// Where in a flag an answer came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
@@ -87,6 +90,8 @@ pub enum Place {
     Off,
     /// Killed.
     Killed,
+    /// A prerequisite is not satisfied.
+    Blocked,
     /// A target.
     Target,
     /// The rule at this position of the config, paused rules counted.
@@ -112,11 +117,13 @@ pub struct Outcome<'f> {
     pub error: Option<(ErrorCode, &'f str)>,
     /// Where it came from.
     pub place: Place,
+    /// The prerequisite that is not satisfied, when the place is [`Place::Blocked`] and the asker may see it.
+    pub blocked_by: Option<&'f str>,
 }
 
 impl<'f> Outcome<'f> {
     /// An outcome that is an error.
-    pub fn error(code: ErrorCode, detail: &'f str) -> Self {
+    pub const fn error(code: ErrorCode, detail: &'f str) -> Self {
         Self {
             value: None,
             variant: None,
@@ -124,6 +131,7 @@ impl<'f> Outcome<'f> {
             reason: Reason::Error,
             error: Some((code, detail)),
             place: Place::Error(code),
+            blocked_by: None,
         }
     }
 }

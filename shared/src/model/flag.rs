@@ -4,18 +4,21 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
+use crate::model::condition::{check_patterns, check_texts};
 use crate::model::key::{FlagKey, SegmentKey, VariantKey};
-use crate::model::problem::{FieldProblem, Problems};
-use crate::model::rule::{Rule, Serve, check_texts};
-use crate::model::split::BUCKETS;
+use crate::model::prerequisite::{self, Prerequisite};
+use crate::model::problem::{FieldProblem, Path, Problems};
+use crate::model::rule::{Rule, Serve};
 use crate::model::variant::{ValueType, Variant};
 
 /// The most variants of a flag.
 pub const VARIANTS_MAX: usize = 64;
 /// The most rules of a flag config.
 pub const RULES_MAX: usize = 200;
-/// The most segments that one flag can reach.
+/// The most segments that one flag can reach, those of its prerequisites and those inside segments included.
 pub const SEGMENTS_MAX: usize = 64;
+/// The most flags that one flag can reach through prerequisites.
+pub const PREREQUISITES_MAX: usize = 64;
 /// The longest name of a flag, rule or segment, in characters.
 pub const NAME_CHARS_MAX: usize = 100;
 /// The longest description, in characters.
@@ -76,6 +79,9 @@ pub struct FlagConfig {
     /// Answer while off; absent means "use the code default".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub off_variant: Option<VariantKey>,
+    /// Other flags that must answer in a certain way first, all of them; at most 64.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prerequisites: Vec<Prerequisite>,
     /// Named keys, looked at before the rules.
     #[serde(default)]
     pub targets: Vec<Target>,
@@ -97,10 +103,10 @@ impl FlagDefinition {
         let mut seen = HashSet::new();
         for (index, variant) in self.variants.iter().enumerate() {
             if !seen.insert(&variant.key) {
-                problems.add(format!("variants[{index}].key"), format!("'{}' is there twice", variant.key));
+                problems.add(format_args!("variants[{index}].key"), format!("'{}' is there twice", variant.key));
             }
             if let Err(error) = self.value_type.json(&variant.value) {
-                problems.add(format!("variants[{index}].value"), error.to_string());
+                problems.add(format_args!("variants[{index}].value"), error.to_string());
             }
         }
         if self.value_type == ValueType::Boolean && !is_on_and_off(&self.variants) {
@@ -119,24 +125,30 @@ impl FlagConfig {
     /// What is wrong with the config of `flag`, each problem with its place. That segments exist is for the caller to check.
     pub fn validate(&self, flag: &FlagDefinition) -> Result<(), Vec<FieldProblem>> {
         let mut problems = Problems::default();
-        let mut check_variant = |path: String, key: &VariantKey, problems: &mut Problems| {
+        let mut check_variant = |path: Path<'_>, key: &VariantKey, problems: &mut Problems| {
             if !flag.has(key) {
                 let known: Vec<&str> = flag.variants.iter().map(|v| v.key.as_str()).collect();
                 problems.add(path, format!("'{key}' is not a variant of {}; it has {}", flag.key, known.join(", ")));
             }
         };
         if let Some(off) = &self.off_variant {
-            check_variant("off_variant".into(), off, &mut problems);
+            check_variant(format_args!("off_variant"), off, &mut problems);
+        }
+        prerequisite::check(&self.prerequisites, &mut problems);
+        if self.prerequisites.len() > PREREQUISITES_MAX {
+            let message =
+                format!("{} prerequisites; at most {PREREQUISITES_MAX} are allowed", self.prerequisites.len());
+            problems.add("prerequisites", message);
         }
         let mut named = HashSet::new();
         for (index, target) in self.targets.iter().enumerate() {
-            check_variant(format!("targets[{index}].variant"), &target.variant, &mut problems);
-            check_texts(&format!("targets[{index}].keys"), &target.keys, &mut problems);
+            check_variant(format_args!("targets[{index}].variant"), &target.variant, &mut problems);
+            check_texts(format_args!("targets[{index}].keys"), &target.keys, &mut problems);
             for (at, key) in target.keys.iter().enumerate() {
                 if key.is_empty() {
-                    problems.add(format!("targets[{index}].keys[{at}]"), "an empty key matches nobody; remove it");
+                    problems.add(format_args!("targets[{index}].keys[{at}]"), "an empty key matches nobody; remove it");
                 } else if !named.insert(key) {
-                    problems.add(format!("targets[{index}].keys[{at}]"), format!("'{key}' is a target twice"));
+                    problems.add(format_args!("targets[{index}].keys[{at}]"), format!("'{key}' is a target twice"));
                 }
             }
         }
@@ -146,19 +158,23 @@ impl FlagConfig {
         let mut ids = HashSet::new();
         for (index, rule) in self.rules.iter().enumerate() {
             if !ids.insert(rule.id) {
-                problems.add(format!("rules[{index}].id"), format!("'{}' is there twice", rule.id));
+                problems.add(format_args!("rules[{index}].id"), format!("'{}' is there twice", rule.id));
             }
             if rule.name.chars().count() > NAME_CHARS_MAX || rule.name.contains('\0') {
-                problems.add(format!("rules[{index}].name"), format!("a name has at most {NAME_CHARS_MAX} characters"));
+                problems.add(
+                    format_args!("rules[{index}].name"),
+                    format!("a name has at most {NAME_CHARS_MAX} characters"),
+                );
             }
-            rule.conditions.check(&format!("rules[{index}].conditions"), &mut problems);
-            check_serve(&format!("rules[{index}].serve"), &rule.serve, &mut check_variant, &mut problems);
+            rule.conditions.check(format_args!("rules[{index}].conditions"), &mut problems);
+            check_serve(format_args!("rules[{index}].serve"), &rule.serve, &mut check_variant, &mut problems);
         }
-        check_serve("default_serve", &self.default_serve, &mut check_variant, &mut problems);
+        check_patterns(format_args!("rules"), self.rules.iter().map(|rule| &rule.conditions), &mut problems);
+        check_serve(format_args!("default_serve"), &self.default_serve, &mut check_variant, &mut problems);
         if let Serve::Split(split) = &self.default_serve
-            && split.covered() != BUCKETS
+            && split.covered() != split.total
         {
-            let message = format!("the default must cover all {BUCKETS} buckets, it covers {}", split.covered());
+            let message = format!("the default must cover all {} buckets, it covers {}", split.total, split.covered());
             problems.add("default_serve.split.ranges", message);
         }
         if self.segments().len() > SEGMENTS_MAX {
@@ -169,12 +185,21 @@ impl FlagConfig {
 
     /// The segments its rules use, each once, paused rules included.
     pub fn segments(&self) -> Vec<SegmentKey> {
-        let mut found = Vec::new();
-        self.rules.iter().for_each(|rule| rule.conditions.collect_segments(&mut found));
-        found.sort();
-        found.dedup();
-        found
+        segments_of(self.rules.iter())
     }
+
+    /// The segments that decide its answers: those of rules that are not paused.
+    pub fn active_segments(&self) -> Vec<SegmentKey> {
+        segments_of(self.rules.iter().filter(|rule| !rule.paused))
+    }
+}
+
+fn segments_of<'r>(rules: impl Iterator<Item = &'r Rule>) -> Vec<SegmentKey> {
+    let mut found = Vec::new();
+    rules.for_each(|rule| rule.conditions.collect_segments(&mut found));
+    found.sort();
+    found.dedup();
+    found
 }
 
 fn is_on_and_off(variants: &[Variant]) -> bool {
@@ -183,17 +208,17 @@ fn is_on_and_off(variants: &[Variant]) -> bool {
 }
 
 fn check_serve(
-    path: &str,
+    path: Path<'_>,
     serve: &Serve,
-    check_variant: &mut impl FnMut(String, &VariantKey, &mut Problems),
+    check_variant: &mut impl FnMut(Path<'_>, &VariantKey, &mut Problems),
     problems: &mut Problems,
 ) {
     match serve {
-        Serve::Variant(variant) => check_variant(format!("{path}.variant"), variant, problems),
+        Serve::Variant(variant) => check_variant(format_args!("{path}.variant"), variant, problems),
         Serve::Split(split) => {
-            split.check(&format!("{path}.split"), problems);
+            split.check(format_args!("{path}.split"), problems);
             for (index, range) in split.ranges.iter().enumerate() {
-                check_variant(format!("{path}.split.ranges[{index}].variant"), &range.variant, problems);
+                check_variant(format_args!("{path}.split.ranges[{index}].variant"), &range.variant, problems);
             }
         }
     }

@@ -1,5 +1,7 @@
 //! What is wrong with an input, and where.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 /// One thing wrong with an input: the path of the field and a sentence that says what to do.
@@ -12,6 +14,14 @@ pub struct FieldProblem {
     pub message: String,
 }
 
+/// The first of some problems, in one line.
+pub(crate) fn first_of(problems: &[FieldProblem]) -> Box<str> {
+    problems.first().map_or_else(Box::default, |p| format!("{}: {}", p.field, p.message).into())
+}
+
+/// The place of a part while it is checked; written out only where something is wrong.
+pub type Path<'p> = fmt::Arguments<'p>;
+
 /// Collects what is wrong while walking an input, at most [`Problems::MAX`] of them.
 #[derive(Debug, Default)]
 pub struct Problems {
@@ -23,9 +33,16 @@ impl Problems {
     pub const MAX: usize = 50;
 
     /// Notes one thing that is wrong.
-    pub fn add(&mut self, field: impl Into<String>, message: impl Into<String>) {
+    pub fn add(&mut self, field: impl fmt::Display, message: impl Into<String>) {
         if self.found.len() < Self::MAX {
-            self.found.push(FieldProblem { field: field.into(), message: message.into() });
+            self.found.push(FieldProblem { field: field.to_string(), message: message.into() });
+        }
+    }
+
+    /// Notes what a part of the input was found to have, with the place of the part before each.
+    pub fn add_at(&mut self, path: &str, found: Result<(), Vec<FieldProblem>>) {
+        for problem in found.err().into_iter().flatten() {
+            self.add(format_args!("{path}.{}", problem.field), problem.message);
         }
     }
 

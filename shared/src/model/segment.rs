@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::model::condition::{Condition, check_patterns, check_texts};
 use crate::model::key::SegmentKey;
 use crate::model::problem::{FieldProblem, Problems};
-use crate::model::rule::{Condition, Leaf, Operator, check_texts};
 
 /// What decides who is in a segment: excluded keys, then included keys, then conditions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,22 +25,26 @@ pub struct SegmentDefinition {
 }
 
 impl SegmentDefinition {
-    /// What is wrong with the definition, each problem with its place.
+    /// What is wrong with the definition, each problem with its place. That the segments it uses exist is checked by
+    /// [`crate::model::reach`].
     pub fn validate(&self) -> Result<(), Vec<FieldProblem>> {
         let mut problems = Problems::default();
-        check_texts("excluded", &self.excluded, &mut problems);
-        check_texts("included", &self.included, &mut problems);
-        self.conditions.check("conditions", &mut problems);
-        if uses_segment(&self.conditions) {
-            problems.add("conditions", "a segment cannot use another segment yet; repeat its conditions here");
+        check_texts(format_args!("excluded"), &self.excluded, &mut problems);
+        check_texts(format_args!("included"), &self.included, &mut problems);
+        self.conditions.check(format_args!("conditions"), &mut problems);
+        check_patterns(format_args!("conditions"), std::iter::once(&self.conditions), &mut problems);
+        if self.segments().contains(&self.key) {
+            problems.add("conditions", format!("segment '{}' cannot use itself; remove the condition", self.key));
         }
         problems.into_result()
     }
-}
 
-fn uses_segment(condition: &Condition) -> bool {
-    match condition {
-        Condition::All(members) | Condition::Any(members) => members.iter().any(uses_segment),
-        Condition::Leaf(Leaf { operator, .. }) => *operator == Operator::InSegment,
+    /// The segments its conditions use, each once.
+    pub fn segments(&self) -> Vec<SegmentKey> {
+        let mut found = Vec::new();
+        self.conditions.collect_segments(&mut found);
+        found.sort();
+        found.dedup();
+        found
     }
 }

@@ -83,8 +83,14 @@ impl ValueType {
                 safe_integer(&number, text)?.map(|n| n.to_string()).ok_or_else(|| wrong("a whole number such as 42"))
             }
             Self::Float => {
-                let number = json_number(text).and_then(|n| n.as_f64()).filter(|n| n.is_finite());
-                number.map(|n| Value::from(n).to_string()).ok_or_else(|| wrong("a number such as 0.5"))
+                let expected = "a number such as 0.5";
+                let number = json_number(text).ok_or_else(|| wrong(expected))?;
+                // A number written as a whole one is as exact as it looks only within the range of integers.
+                if !text.contains(['.', 'e', 'E']) {
+                    safe_integer(&number, text)?;
+                }
+                let float = number.as_f64().filter(|float| float.is_finite());
+                float.map(|float| Value::from(float).to_string()).ok_or_else(|| wrong(expected))
             }
             Self::Object => match serde_json::from_str::<Value>(text) {
                 Ok(value @ Value::Object(_)) => check_object(&value).map(|()| text.trim().into()),
@@ -139,6 +145,7 @@ mod tests {
             (ValueType::Integer, "1e5", "100000"),
             (ValueType::Float, "10", "10.0"),
             (ValueType::Float, "0.0", "0.0"),
+            (ValueType::Float, "1e300", "1e+300"),
             (ValueType::Object, r#"{"b":1,"a":2.50}"#, r#"{"b":1,"a":2.50}"#),
         ];
         for (value_type, text, json) in cases {
@@ -156,6 +163,8 @@ mod tests {
             (ValueType::Integer, "1234567890123456789"),
             (ValueType::Integer, "-9223372036854775808"),
             (ValueType::Float, "1e999"),
+            (ValueType::Float, "9007199254740993"),
+            (ValueType::Float, "123456789012345678901234567890"),
             (ValueType::Float, "NaN"),
             (ValueType::Object, "[1]"),
             (ValueType::Object, r#"{"id":1234567890123456789}"#),

@@ -1,26 +1,17 @@
 //! Conditions as fields: groups of "all" and "any", and comparisons.
 
 use leptos::prelude::*;
-use shared::model::rule::{CONDITION_DEPTH_MAX, Condition, Leaf, Operator};
+use shared::model::condition::{CONDITION_DEPTH_MAX, Condition, Leaf, Operator};
+use shared::sentence;
 use shared::wire::api::segment::SegmentList;
 
 use super::draft::Editing;
 use crate::api;
 use crate::component::button::{Button, ButtonKind, IconButton};
-use crate::component::field::{Choice, Choices, SelectField, TextField};
+use crate::component::field::{CheckField, Choice, Choices, SelectField, TextField};
 use crate::component::icon::Icon;
 use crate::component::tokens::Tokens;
 use crate::remote::Remote;
-
-/// How a comparison reads, with its negation.
-const COMPARISONS: [(&str, &str, Operator, bool); 6] = [
-    ("is", "is", Operator::Equals, false),
-    ("is-not", "is not", Operator::Equals, true),
-    ("present", "is present", Operator::Exists, false),
-    ("absent", "is absent", Operator::Exists, true),
-    ("in", "in segment", Operator::InSegment, false),
-    ("not-in", "not in segment", Operator::InSegment, true),
-];
 
 /// The project's segments, loaded once for all conditions of an editor.
 #[derive(Clone, Copy)]
@@ -128,31 +119,28 @@ fn LeafRow(
         change(&mut new);
         on_change.run(Condition::Leaf(new));
     };
-    let comparison = Signal::derive(move || {
-        let (operator, negate) = leaf.with(|leaf| (leaf.operator, leaf.negate));
-        let found = COMPARISONS.iter().find(|(.., o, n)| *o == operator && *n == negate);
-        found.map_or("is", |(name, ..)| name).to_owned()
-    });
+    let comparison = Signal::derive(move || leaf.with(|leaf| comparison_name(leaf.operator, leaf.negate)));
     let compare = move |name: String| {
-        let Some((.., operator, negate)) = COMPARISONS.iter().find(|(known, ..)| *known == name) else { return };
+        let Some((operator, negate)) = comparisons().find(|(o, n)| comparison_name(*o, *n) == name) else { return };
         edit(&|leaf| {
-            let is_same_kind = leaf.operator == *operator;
-            (leaf.operator, leaf.negate) = (*operator, *negate);
-            match operator {
-                Operator::Exists => leaf.values.clear(),
-                Operator::InSegment => leaf.attribute.clear(),
-                Operator::Equals => {}
-            }
-            if !is_same_kind {
+            if leaf.operator != operator {
                 leaf.values.clear();
+            }
+            (leaf.operator, leaf.negate) = (operator, negate);
+            leaf.ignore_case &= operator.can_ignore_case();
+            if !operator.takes_attribute() {
+                leaf.attribute.clear();
             }
         });
     };
     let operator = Memo::new(move |_| leaf.with(|leaf| leaf.operator));
     let values = Signal::derive(move || leaf.with(|leaf| leaf.values.clone()));
+    let ignores_case = Signal::derive(move || leaf.with(|leaf| leaf.ignore_case));
+    let set_ignore_case = move |ignores: bool| edit(&|leaf| leaf.ignore_case = ignores);
     let set_values = move |new: Vec<String>| edit(&|leaf| leaf.values.clone_from(&new));
-    let options: Vec<(String, String)> =
-        COMPARISONS.iter().map(|(name, text, ..)| ((*name).to_owned(), (*text).to_owned())).collect();
+    let options: Vec<(String, String)> = comparisons()
+        .map(|(o, negate)| (comparison_name(o, negate), sentence::comparison(o, negate).to_owned()))
+        .collect();
     view! {
         <fieldset class="condition">
             <legend class="hidden">{format!("Condition {number}")}</legend>
@@ -171,12 +159,15 @@ fn LeafRow(
             <div class="condition-values">
                 {move || match operator.get() {
                     Operator::Exists => ().into_any(),
-                    Operator::Equals => view! {
-                        <Tokens label="Values, any of these" values=values on_change=set_values/>
-                    }
-                    .into_any(),
                     Operator::InSegment => view! {
                         <SegmentPicker values=values on_change=set_values/>
+                    }
+                    .into_any(),
+                    operator => view! {
+                        <Tokens label="Values, any of these" values=values on_change=set_values/>
+                        {operator.can_ignore_case().then(|| view! {
+                            <CheckField label="Ignore upper and lower case" checked=ignores_case on_change=set_ignore_case/>
+                        })}
                     }
                     .into_any(),
                 }}
@@ -216,8 +207,18 @@ fn members(condition: &Condition) -> &[Condition] {
     }
 }
 
+/// Every comparison there is, each followed by its negation.
+fn comparisons() -> impl Iterator<Item = (Operator, bool)> {
+    Operator::ALL.into_iter().flat_map(|operator| [(operator, false), (operator, true)])
+}
+
+fn comparison_name(operator: Operator, negate: bool) -> String {
+    if negate { format!("not-{operator}") } else { operator.to_string() }
+}
+
 fn empty_leaf() -> Leaf {
-    Leaf { attribute: String::new(), operator: Operator::Equals, values: Vec::new(), negate: false }
+    let (attribute, values) = (String::new(), Vec::new());
+    Leaf { attribute, operator: Operator::Equals, values, negate: false, ignore_case: false }
 }
 
 fn new_leaf() -> Condition {

@@ -163,7 +163,7 @@ impl CreateDraft {
             Start::Share(text) => {
                 let share = parse_share(&text).ok()?;
                 let shares = [(first, share), (off.clone()?, BUCKETS - share)];
-                let ranges = reallocate(&[], &shares);
+                let ranges = reallocate(BUCKETS, &[], &shares);
                 let seed = "preview".into();
                 (
                     true,
@@ -171,12 +171,20 @@ impl CreateDraft {
                         bucket_by: "targetingKey".into(),
                         algorithm: Default::default(),
                         seed,
+                        total: BUCKETS,
                         ranges,
                     }),
                 )
             }
         };
-        let config = FlagConfig { enabled, off_variant: off, targets: vec![], rules: vec![], default_serve };
+        let config = FlagConfig {
+            enabled,
+            off_variant: off,
+            prerequisites: vec![],
+            targets: vec![],
+            rules: vec![],
+            default_serve,
+        };
         Some((definition, config))
     }
 

@@ -3,13 +3,14 @@
 use leptos::prelude::*;
 use shared::sentence;
 use shared::wire::api::environment::EnvironmentSummary;
+use shared::wire::api::flag::StateShape;
 
 use super::create_draft::{CreateDraft, Start};
 use super::split::parse_share;
 use crate::component::field::{Choice, Choices, TextField};
 use crate::piece::environment::EnvironmentName;
 use crate::piece::sentence::{Sentence, words_of_config};
-use crate::piece::state::{Shape, shape};
+use crate::piece::state::Shape;
 
 /// Off · on for everyone · for a share.
 #[component]
@@ -80,7 +81,7 @@ pub fn Preview(draft: CreateDraft, environments: Memo<Vec<EnvironmentSummary>>) 
         });
         let words =
             Signal::derive(move || preview.with(|p| p.as_ref().map(|(_, c)| words_of_config(c)).unwrap_or_default()));
-        let state = move || preview.with(|p| p.as_ref().map(|(_, config)| shape(config, false)));
+        let state = move || preview.with(|p| p.as_ref().map(|(_, config)| StateShape::of(config, false)));
         view! {
             <li class="preview-line">
                 <EnvironmentName environment=environment/>

@@ -79,7 +79,7 @@ pub fn serve(old: &Serve, new: &Serve, who: &str) -> Vec<String> {
         Some((bucket_by, ..)) if bucket_by != "targetingKey" => format!("{who}, counted by {bucket_by},"),
         _ => who.into(),
     };
-    let moves = movement(&old_ranges, &new_ranges);
+    let moves = movement(BUCKETS, &old_ranges, &new_ranges);
     let mut lines: Vec<String> = moves
         .iter()
         .map(|Movement { from, to, buckets }| {
@@ -140,11 +140,12 @@ mod tests {
     }
 
     fn split(seed: &str, old: &[BucketRange], on: u32) -> Serve {
-        let ranges = reallocate(old, &[(key("on"), on), (key("off"), BUCKETS - on)]);
+        let ranges = reallocate(BUCKETS, old, &[(key("on"), on), (key("off"), BUCKETS - on)]);
         Serve::Split(Split {
             bucket_by: "targetingKey".into(),
             algorithm: Algorithm::Murmur3,
             seed: seed.into(),
+            total: BUCKETS,
             ranges,
         })
     }

@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 use shared::sentence;
 use shared::wire::api::environment::EnvironmentSummary;
-use shared::wire::api::flag::FlagDetail;
+use shared::wire::api::flag::{FlagDetail, StateShape};
 
 use super::draft::{Editing, is_kept};
 use super::review::Saving;
@@ -13,7 +13,7 @@ use crate::component::icon::Icon;
 use crate::navigation::Navigation;
 use crate::piece::receipt::Receipt;
 use crate::piece::sentence::{Sentence, words_of_config};
-use crate::piece::state::{Shape, shape, word};
+use crate::piece::state::{Shape, word};
 use crate::piece::when::When;
 
 /// Leads to the kill dialog.
@@ -89,7 +89,7 @@ fn EnvironmentTab(
         Memo::new(move |_| {
             detail.with(|detail| {
                 let found = detail.environments.iter().find(|e| e.environment == key)?;
-                Some(shape(&found.config, found.kill.is_some()))
+                Some(StateShape::of(&found.config, found.kill.is_some()))
             })
         })
     };
@@ -121,7 +121,7 @@ pub fn StateLine() -> impl IntoView {
     let environment = editing.environment.get_value();
     let name = environment.name.to_lowercase();
     let is_killed = Memo::new(move |_| server.with(|server| server.kill.is_some()));
-    let state = Memo::new(move |_| server.with(|server| shape(&server.config, server.kill.is_some())));
+    let state = Memo::new(move |_| server.with(|server| StateShape::of(&server.config, server.kill.is_some())));
     let text = Signal::derive(move || {
         let text = editing.definition.with(|definition| {
             server.with(|server| sentence::config(definition, &server.config, server.kill.is_some()))

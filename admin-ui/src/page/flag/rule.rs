@@ -1,8 +1,9 @@
 //! One rule: its sentence, or its fields while it is edited.
 
 use leptos::prelude::*;
+use shared::model::condition::Condition;
 use shared::model::id::RuleId;
-use shared::model::rule::{Condition, Rule, Serve};
+use shared::model::rule::{Rule, Serve};
 use shared::sentence;
 
 use super::condition::ConditionEditor;
@@ -181,7 +182,7 @@ fn rule_sentence(rule: &Rule) -> String {
 fn negated(condition: &Condition) -> Vec<String> {
     let mut found = match condition {
         Condition::All(members) | Condition::Any(members) => members.iter().flat_map(negated).collect(),
-        Condition::Leaf(leaf) if leaf.negate && leaf.operator == shared::model::rule::Operator::Equals => {
+        Condition::Leaf(leaf) if leaf.negate && leaf.operator == shared::model::condition::Operator::Equals => {
             vec![leaf.attribute.clone()]
         }
         Condition::Leaf(_) => Vec::new(),

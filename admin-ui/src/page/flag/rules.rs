@@ -1,9 +1,10 @@
 //! The ordered list of rules.
 
 use leptos::prelude::*;
+use shared::model::condition::Condition;
 use shared::model::flag::RULES_MAX;
 use shared::model::id::RuleId;
-use shared::model::rule::{Condition, Rule, Serve};
+use shared::model::rule::{Rule, Serve};
 use wasm_bindgen::JsCast;
 
 use super::draft::{Editing, Part};

@@ -126,5 +126,11 @@ fn base_split(base: Option<Serve>) -> Option<Split> {
 /// Everyone keeps the variant that was served; shares are changed from there.
 fn new_split(variant: VariantKey) -> Split {
     let ranges = vec![BucketRange { start: 0, end: BUCKETS, variant }];
-    Split { bucket_by: BUCKET_BY.into(), algorithm: Algorithm::Murmur3, seed: clock::new_seed(), ranges }
+    Split {
+        bucket_by: BUCKET_BY.into(),
+        algorithm: Algorithm::Murmur3,
+        seed: clock::new_seed(),
+        total: BUCKETS,
+        ranges,
+    }
 }

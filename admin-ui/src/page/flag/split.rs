@@ -64,7 +64,7 @@ pub fn SplitEditor(
     });
     let write = move || {
         let (Some(split), Ok(shares)) = (untrack(|| split_of(value)), shares.get_untracked()) else { return };
-        let ranges = start.with_value(|start| reallocate(start, &shares));
+        let ranges = start.with_value(|start| reallocate(BUCKETS, start, &shares));
         on_change.run(Serve::Split(Split { ranges, ..split }));
     };
     let give_rest = move |to: Rest| {

@@ -1,8 +1,9 @@
 //! Sentences from `shared`, with keys and values set in the code font and kept from translation.
 
 use leptos::prelude::*;
+use shared::model::condition::Condition;
 use shared::model::flag::FlagConfig;
-use shared::model::rule::{Condition, Serve};
+use shared::model::rule::Serve;
 
 /// A sentence; the given words in it are keys and values.
 #[component]

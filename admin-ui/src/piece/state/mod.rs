@@ -1,25 +1,7 @@
 //! The shape that says what most users get, always with a word beside it.
 
 use leptos::prelude::*;
-use shared::model::flag::FlagConfig;
-use shared::model::rule::Serve;
 use shared::wire::api::flag::StateShape;
-
-/// The shape of a config.
-pub fn shape(config: &FlagConfig, is_killed: bool) -> StateShape {
-    if is_killed {
-        return StateShape::Killed;
-    }
-    if !config.enabled {
-        return StateShape::Off;
-    }
-    let is_divided = match &config.default_serve {
-        Serve::Variant(_) => false,
-        Serve::Split(split) => split.ranges.iter().any(|range| range.variant != split.ranges[0].variant),
-    };
-    let has_exceptions = !config.targets.is_empty() || config.rules.iter().any(|rule| !rule.paused);
-    if is_divided || has_exceptions { StateShape::Part } else { StateShape::On }
-}
 
 /// The word of a shape.
 pub fn word(shape: StateShape) -> &'static str {

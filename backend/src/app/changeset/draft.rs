@@ -12,6 +12,7 @@ use shared::wire::state::StateKey;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use crate::app::changeset::reference::Saved;
 use crate::app::changeset::{At, Change};
 use crate::auth::permission::Actor;
 use crate::error::AppError;
@@ -32,8 +33,14 @@ pub(super) struct Draft {
     pub(super) entries: Vec<Entry>,
     /// Flags whose values must be rendered anew.
     pub(super) flags: BTreeSet<FlagId>,
-    /// Segments whose values, or whose being needed at all, may have changed.
+    /// Segments whose values must be rendered anew where a flag reaches them.
     pub(super) segments: BTreeSet<SegmentId>,
+    /// Segments that a flag may reach from now on, or no more.
+    pub(super) reached: BTreeSet<SegmentId>,
+    /// Configs and segments that may refer to others.
+    pub(super) saved: Vec<Saved>,
+    /// Flags that lost variants.
+    pub(super) narrower: Vec<FlagId>,
     /// Values that are rendered already: SDK keys.
     pub(super) bodies: Vec<(StateKey, String)>,
     /// Environments that must be rewritten although no value in them changes: new ones.
@@ -59,6 +66,9 @@ impl Draft {
             entries: Vec::new(),
             flags: BTreeSet::new(),
             segments: BTreeSet::new(),
+            reached: BTreeSet::new(),
+            saved: Vec::new(),
+            narrower: Vec::new(),
             bodies: Vec::new(),
             touched: BTreeSet::new(),
         }

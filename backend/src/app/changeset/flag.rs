@@ -4,17 +4,18 @@ use serde_json::{Value, json};
 use shared::model::flag::{DESCRIPTION_CHARS_MAX, FlagConfig};
 use shared::model::id::EnvironmentId;
 use shared::model::key::{EnvironmentKey, FlagKey};
-use shared::model::problem::FieldProblem;
 use shared::wire::api::flag::UpdateFlag;
 use sqlx::PgConnection;
 
 use crate::app::changeset::draft::{Draft, check_name, invalid_at, located};
+use crate::app::changeset::reference::References;
 use crate::app::changeset::{NewFlag, check_version};
 use crate::app::flag::shape_text;
 use crate::error::AppError;
 use crate::store;
 use crate::store::config::NewConfig;
 use crate::store::flag::Flag;
+use crate::store::reference::Node;
 
 /// The most tags of a flag.
 const TAGS_MAX: usize = 20;
@@ -81,6 +82,9 @@ impl Draft {
             return Err(AppError::Invalid(problems));
         }
         store::flag::update(db, &after, self.author.user, self.at).await?;
+        if before.definition.variants.iter().any(|was| !after.definition.variants.iter().any(|v| v.key == was.key)) {
+            self.narrower.push(before.id);
+        }
         self.record(
             None,
             ("flag", before.id.uuid(), key.as_str()),
@@ -103,8 +107,6 @@ impl Draft {
         let flag = self.flag(db, key).await?;
         let stored = store::config::list(db, &[flag.id]).await?.into_iter().find(|c| c.environment_id == environment);
         check_version("flag config", expected, stored.as_ref().map_or(0, |config| config.version))?;
-        // Segments that it named until now may not be needed here any more.
-        self.segments.extend(store::segment::list_used_by(db, &[flag.id]).await?);
         self.write_config(db, &flag, environment, stored.map(|stored| stored.config).as_ref(), &config).await?;
         self.flags.insert(flag.id);
         Ok(())
@@ -119,26 +121,12 @@ impl Draft {
         config: &FlagConfig,
     ) -> Result<(), AppError> {
         config.validate(&flag.definition).map_err(|problems| invalid_at("config", problems))?;
-        let named: Vec<String> = config.segments().iter().map(ToString::to_string).collect();
-        let found = store::segment::ids(db, self.project, &named).await?;
-        let missing: Vec<FieldProblem> = named
-            .iter()
-            .filter(|key| !found.iter().any(|(known, _)| known == *key))
-            .map(|key| FieldProblem {
-                field: segment_path(config, key),
-                message: format!("segment '{key}' does not exist; create it first"),
-            })
-            .collect();
-        if !missing.is_empty() {
-            return Err(AppError::Invalid(missing));
-        }
-        let segments: Vec<_> = found.into_iter().map(|(_, id)| id).collect();
         let shape = shape_text(config);
         let note = self.note.clone();
         let new = NewConfig { flag: flag.id, environment, config, shape, note: note.as_str() };
         store::config::save(db, new, self.author.user, self.at).await?;
-        store::config::save_segments(db, flag.id, environment, &segments).await?;
-        self.segments.extend(segments);
+        let node = Node::Config(flag.id, environment);
+        self.refer(db, node, "config", before.map(References::from), config.into()).await?;
         self.record(Some(environment), ("config", flag.id.uuid(), flag.definition.key.as_str()), before, Some(config))
     }
 
@@ -175,14 +163,4 @@ fn described(flag: &Flag) -> Value {
     json!({
         "definition": flag.definition, "name": flag.name, "description": flag.description, "tags": flag.tags,
     })
-}
-
-/// Where a config names a segment: the first rule that does.
-fn segment_path(config: &FlagConfig, key: &str) -> String {
-    let at = config.rules.iter().position(|rule| {
-        let mut named = Vec::new();
-        rule.conditions.collect_segments(&mut named);
-        named.iter().any(|segment| segment.as_str() == key)
-    });
-    format!("config.rules[{}].conditions", at.unwrap_or(0))
 }

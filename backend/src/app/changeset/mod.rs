@@ -8,6 +8,7 @@ mod draft;
 mod environment;
 mod flag;
 mod kill;
+mod reference;
 mod render;
 mod sdk_key;
 mod segment;
@@ -77,7 +78,7 @@ pub enum Change {
         /// For people.
         name: String,
     },
-    /// Removes a segment that no config names.
+    /// Removes a segment that no config and no other segment names.
     DeleteSegment {
         /// Which.
         segment: SegmentKey,
@@ -145,6 +146,7 @@ pub(super) async fn apply_in(
     for change in changes {
         draft.write(state, tx, change).await?;
     }
+    draft.check_references(tx).await?;
     let touched: Vec<FlagId> = draft.flags.iter().copied().collect();
     store::flag::touch(tx, &touched, author.user, now).await?;
     let pending = render::pending(tx, &draft).await?;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::value::RawValue;
 use shared::model::environment::EnvironmentDefinition;
-use shared::model::id::{EnvironmentId, FlagId};
+use shared::model::id::{EnvironmentId, FlagId, SegmentId};
 use shared::model::segment::SegmentDefinition;
 use shared::wire::state::{self, ENVIRONMENT_BYTES_MAX, Entity, Envelope, FlagBody, StateKey, VALUE_BYTES_MAX};
 use sqlx::PgConnection;
@@ -33,19 +33,7 @@ pub(super) async fn pending(db: &mut PgConnection, draft: &Draft) -> Result<Vec<
         let key = StateKey { environment: configured.environment_id, entity: Entity::Flag(configured.flag_id) };
         wanted.insert(key, Some(text(&FlagBody { flag: configured.definition, config: configured.config })?));
     }
-    let segments: Vec<_> = draft.segments.iter().copied().collect();
-    let uses: HashSet<_> = store::segment::list_uses(db, &segments)
-        .await?
-        .into_iter()
-        .map(|used| (used.segment_id, used.environment_id))
-        .collect();
-    for (id, definition) in store::segment::list_definitions(db, &segments).await? {
-        for environment in &draft.environments {
-            let key = StateKey { environment: environment.id, entity: Entity::Segment(id) };
-            let is_needed = uses.contains(&(id, environment.id));
-            wanted.insert(key, if is_needed { Some(text(&definition)?) } else { None });
-        }
-    }
+    add_segments(db, draft, &mut wanted).await?;
     wanted.extend(draft.bodies.iter().map(|(key, body)| (*key, Some(body.clone()))));
 
     let keys: Vec<String> = wanted.keys().map(ToString::to_string).collect();
@@ -69,6 +57,40 @@ pub(super) async fn pending(db: &mut PgConnection, draft: &Draft) -> Result<Vec<
     }
     check_environment_sizes(draft, &pending)?;
     Ok(pending)
+}
+
+/// Segments have a row where a flag reaches them, directly or through other segments. Of those whose document is as it
+/// was only rows that appear or go are wanted, so that a save renders no large segment in vain.
+async fn add_segments(
+    db: &mut PgConnection,
+    draft: &Draft,
+    wanted: &mut BTreeMap<StateKey, Option<String>>,
+) -> Result<(), AppError> {
+    let segments: Vec<SegmentId> = draft.segments.union(&draft.reached).copied().collect();
+    if segments.is_empty() {
+        return Ok(());
+    }
+    let needed: HashSet<_> = store::reference::list_needed(db, &segments).await?.into_iter().collect();
+    let places = |segment| draft.environments.iter().map(move |environment| (segment, environment.id));
+    let keys: Vec<_> = segments.into_iter().flat_map(places).map(|place| (place, segment_key(place))).collect();
+    let names: Vec<String> = keys.iter().map(|(_, key)| key.to_string()).collect();
+    let live: HashSet<String> = store::state::list_live(db, &names).await?.into_iter().collect();
+    let mut rendered: BTreeMap<SegmentId, Vec<StateKey>> = BTreeMap::new();
+    for (place, key) in keys {
+        let is_live = live.contains(&key.to_string());
+        if needed.contains(&place) && (!is_live || draft.segments.contains(&place.0)) {
+            rendered.entry(place.0).or_default().push(key);
+        } else if is_live && !needed.contains(&place) {
+            wanted.insert(key, None);
+        }
+    }
+    let ids: Vec<SegmentId> = rendered.keys().copied().collect();
+    for (id, definition) in store::segment::list_definitions(db, &ids).await? {
+        let body = text(&definition)?;
+        let keys = rendered.remove(&id).unwrap_or_default();
+        wanted.extend(keys.into_iter().map(|key| (key, Some(body.clone()))));
+    }
+    Ok(())
 }
 
 /// The rows to write, with the rows of the environments they touch. Runs while the counter is held: kills are read
@@ -171,6 +193,10 @@ fn check_environment_sizes(draft: &Draft, pending: &[Pending]) -> Result<(), App
         }
     }
     Ok(())
+}
+
+fn segment_key((segment, environment): (SegmentId, EnvironmentId)) -> StateKey {
+    StateKey { environment, entity: Entity::Segment(segment) }
 }
 
 fn flag_of(key: StateKey) -> Option<FlagId> {

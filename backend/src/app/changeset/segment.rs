@@ -11,6 +11,7 @@ use crate::app::changeset::render::check_segment_size;
 use crate::error::AppError;
 use crate::state::AppState;
 use crate::store;
+use crate::store::reference::Node;
 use crate::store::segment::Segment;
 
 impl Draft {
@@ -39,6 +40,7 @@ impl Draft {
                 }
             },
         )?;
+        self.refer(db, Node::Segment(id), "definition", None, (&definition).into()).await?;
         let entity = ("segment", id.uuid(), definition.key.as_str());
         self.record(None, entity, None::<&Value>, Some(&described(&definition, name.trim())))
     }
@@ -56,6 +58,8 @@ impl Draft {
         let before = self.segment(db, &definition.key).await?;
         check_version("segment", expected, before.version)?;
         store::segment::update(db, before.id, &definition, name.trim(), self.author.user, self.at).await?;
+        let referred = Some((&before.definition).into());
+        self.refer(db, Node::Segment(before.id), "", referred, (&definition).into()).await?;
         let entity = ("segment", before.id.uuid(), definition.key.as_str());
         let was = described(&before.definition, &before.name);
         self.record(None, entity, Some(&was), Some(&described(&definition, name.trim())))?;
@@ -65,10 +69,14 @@ impl Draft {
 
     pub(super) async fn delete_segment(&mut self, db: &mut PgConnection, key: &SegmentKey) -> Result<(), AppError> {
         let before = self.segment(db, key).await?;
-        if !before.used_by.is_empty() {
-            return Err(AppError::InUse { thing: format!("segment '{key}'"), users: before.used_by.join(", ") });
+        let flags = before.used_by.iter().map(|user| format!("flag '{user}'"));
+        let users: Vec<String> =
+            flags.chain(before.used_by_segments.iter().map(|user| format!("segment '{user}'"))).collect();
+        if !users.is_empty() {
+            return Err(AppError::InUse { thing: format!("segment '{key}'"), users: users.join(", ") });
         }
         store::segment::delete(db, before.id).await?;
+        self.saved.retain(|saved| saved.node != Node::Segment(before.id));
         let entity = ("segment", before.id.uuid(), key.as_str());
         self.record(None, entity, Some(&described(&before.definition, &before.name)), None::<&Value>)
     }

@@ -4,7 +4,7 @@ mod nats;
 mod server;
 
 pub(crate) use nats::Nats;
-pub(crate) use server::{Answer, App, Person};
+pub(crate) use server::{Answer, App, PASSWORD, Person};
 
 /// An id for what a test makes up.
 pub(crate) fn new_id() -> uuid::Uuid {

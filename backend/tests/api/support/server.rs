@@ -5,20 +5,26 @@ use std::sync::Arc;
 
 use super::new_id;
 use backend::app;
+use backend::app::changeset::{self, Change};
 use backend::auth::permission::Actor;
 use backend::bus;
 use backend::config::{Auth, Config, Database, Log, Nats, Server};
+use backend::error::AppError;
 use backend::http::router::router;
 use backend::state::AppState;
 use backend::store::user::User;
 use backend::{leader, live, store};
 use reqwest::Method;
 use serde_json::{Value, json};
+use shared::model::changeset::Note;
+use shared::model::id::{EnvironmentId, ProjectId};
+use shared::wire::api::changeset::ChangesetDetail;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Connection, PgConnection, PgPool};
 use tokio::net::TcpListener;
 use tokio::sync::OnceCell;
 use tokio_util::sync::{CancellationToken, DropGuard};
+use uuid::Uuid;
 
 /// The password of everybody in tests.
 pub(crate) const PASSWORD: &str = "correct horse battery";
@@ -116,6 +122,28 @@ impl App {
             .expect("a member");
         }
         self.sign_in(&user).await
+    }
+
+    /// Applies changes of Ana's to `shop` in one changeset, which no route takes yet.
+    pub(crate) async fn apply(&self, changes: Vec<Change>) -> Result<ChangesetDetail, AppError> {
+        let (user, name) = sqlx::query_as::<_, (Uuid, String)>("select id, name from users where name = 'Ana'")
+            .fetch_one(&self.state.pool)
+            .await
+            .expect("Ana");
+        let ana = Actor { user: user.into(), name };
+        changeset::apply(&self.state, self.project().await, &ana, changes, &Note::default()).await
+    }
+
+    /// The id of `shop`.
+    pub(crate) async fn project(&self) -> ProjectId {
+        let id = sqlx::query_scalar::<_, Uuid>("select id from projects where key = 'shop'");
+        id.fetch_one(&self.state.pool).await.expect("shop").into()
+    }
+
+    /// The id of an environment of `shop`.
+    pub(crate) async fn environment(&self, key: &str) -> EnvironmentId {
+        let id = sqlx::query_scalar::<_, Uuid>("select id from environments where key = $1").bind(key);
+        id.fetch_one(&self.state.pool).await.expect("an environment").into()
     }
 
     async fn user(&self, name: &str, is_admin: bool) -> User {

@@ -148,6 +148,10 @@ impl Publisher {
 
     /// An SDK key; `change` is laid over its definition.
     pub(crate) async fn put_key(&self, revision: u64, key: &str, change: Value) {
+        self.put_key_in(environment(), revision, key, change).await;
+    }
+
+    pub(crate) async fn put_key_in(&self, environment: EnvironmentId, revision: u64, key: &str, change: Value) {
         let hash: String = Sha256::digest(key).iter().map(|byte| format!("{byte:02x}")).collect();
         let kind = if key.starts_with("fg_cli_") { "client" } else { "server" };
         let mut body = json!({"hash": hash, "kind": kind});
@@ -155,7 +159,7 @@ impl Publisher {
             body.extend(change);
         }
         let envelope = json!({"format": 1, "revision": revision, "body": body});
-        self.put(environment(), Entity::SdkKey(key_id(key)), envelope).await;
+        self.put(environment, Entity::SdkKey(key_id(key)), envelope).await;
     }
 
     /// Both keys, the flags, and the environment last.

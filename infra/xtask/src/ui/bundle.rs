@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::digest;
-use super::glue::Glue;
 use crate::checkout;
 use crate::error::{Context, Error, Result};
+use crate::glue::Glue;
 
 /// How many hex digits of the hash a name carries.
 const NAME_DIGITS: usize = 16;

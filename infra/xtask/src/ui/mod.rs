@@ -2,7 +2,6 @@
 
 mod bundle;
 mod compress;
-mod glue;
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,6 +11,7 @@ use sha2::{Digest, Sha256};
 use crate::cargo::run_until;
 use crate::checkout;
 use crate::error::{Context, Result};
+use crate::glue::{self, Kind};
 use crate::say;
 use crate::setup;
 use crate::signal::Stop;
@@ -48,7 +48,7 @@ pub(crate) fn build(arguments: &Arguments, stop: &Stop) -> Result<PathBuf> {
     let part = folder.with_extension("new");
     let _ = fs::remove_dir_all(&part);
     fs::create_dir_all(&part).context(format_args!("making {}", part.display()))?;
-    let glue = glue::generate(&built, &part)?;
+    let glue = glue::generate("admin-ui", &built, Kind::Module, &part)?;
     bundle::write(&sources, glue, &part)?;
     for file in compress::all_in(&part, quality)? {
         say::note(file);

@@ -8,6 +8,7 @@ use crate::model::changeset::Note;
 use crate::model::flag::{FlagConfig, FlagDefinition, FlagKind};
 use crate::model::id::FlagId;
 use crate::model::key::{EnvironmentKey, FlagKey, VariantKey};
+use crate::model::rule::Serve;
 use crate::model::timestamp::Timestamp;
 use crate::model::variant::{ValueType, Variant};
 
@@ -184,6 +185,26 @@ pub enum StateShape {
     Off,
     /// Killed.
     Killed,
+}
+
+impl StateShape {
+    /// The shape of a config.
+    pub fn of(config: &FlagConfig, is_killed: bool) -> Self {
+        let is_divided = match &config.default_serve {
+            Serve::Variant(_) => false,
+            Serve::Split(split) => split.ranges.iter().any(|range| range.variant != split.ranges[0].variant),
+        };
+        let depends = is_divided
+            || !config.prerequisites.is_empty()
+            || !config.targets.is_empty()
+            || config.rules.iter().any(|rule| !rule.paused);
+        match (is_killed, config.enabled) {
+            (true, _) => Self::Killed,
+            (false, false) => Self::Off,
+            (false, true) if depends => Self::Part,
+            (false, true) => Self::On,
+        }
+    }
 }
 
 /// A flag with everything about it.

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::model::changeset::Note;
+use crate::model::condition::Condition;
 use crate::model::key::{FlagKey, SegmentKey};
-use crate::model::rule::Condition;
 use crate::model::segment::SegmentDefinition;
 use crate::model::timestamp::Timestamp;
 
@@ -59,6 +59,9 @@ pub struct SegmentDetail {
     pub changed_by: String,
     /// Flags with a rule that names it, in any environment.
     pub used_by: Vec<FlagKey>,
+    /// Segments with a condition that names it.
+    #[serde(default)]
+    pub used_by_segments: Vec<SegmentKey>,
 }
 
 /// A segment in a list.
@@ -81,6 +84,9 @@ pub struct SegmentSummary {
     pub changed_by: String,
     /// Flags with a rule that names it, in any environment.
     pub used_by: Vec<FlagKey>,
+    /// Segments with a condition that names it.
+    #[serde(default)]
+    pub used_by_segments: Vec<SegmentKey>,
 }
 
 /// The segments of a project; at most 1,000.

@@ -169,8 +169,12 @@ impl Browser {
                 result => done(result.violations.filter(v => v.impact === 'serious' || v.impact === 'critical')
                     .map(v => v.id + ': ' + v.nodes.map(n => n.target.join(' ') + ' ' + n.failureSummary).join(' | '))),
                 error => done(['axe failed: ' + error]))";
-        let found = self.driver.execute_async(script, Vec::new()).await.expect("axe");
-        serde_json::from_value(found.json().clone()).expect("a list")
+        serde_json::from_value(self.run_async(script, Vec::new()).await).expect("a list")
+    }
+
+    /// Runs a script that calls its last argument with a result.
+    pub(crate) async fn run_async(&self, script: &str, arguments: Vec<Value>) -> Value {
+        self.driver.execute_async(script, arguments).await.expect("a result").json().clone()
     }
 
     async fn run(&self, script: &str) -> Value {

@@ -1,6 +1,7 @@
 //! The product in a real browser, as a person of a product team uses it.
 
 mod driver;
+mod engine;
 
 use std::time::Instant;
 
