@@ -6,6 +6,7 @@
 
 pub mod compare;
 pub mod evaluation;
+pub mod lint;
 pub mod model;
 pub mod sentence;
 pub mod wire;

@@ -51,9 +51,10 @@ impl Split {
         self.bucketing.bucket(Key::of(self.bucket_by.of(context)).as_ref())
     }
 
-    /// What is hashed, for people.
+    /// What is hashed, for people; `None` when the bucketing key is missing.
     pub(super) fn input(&self, context: &Context<'_>) -> Option<String> {
-        Key::of(self.bucket_by.of(context)).map(|key| self.bucketing.input(&key))
+        let key = Key::of(self.bucket_by.of(context))?;
+        Some(self.bucketing.input(&key)).filter(|input| !input.is_empty())
     }
 
     /// The variant that owns a bucket.

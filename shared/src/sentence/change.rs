@@ -1,13 +1,13 @@
 //! What changes between two configs of a flag.
 
-use crate::model::condition::{Condition, Leaf};
 use crate::model::flag::{FlagConfig, Target};
 use crate::model::key::VariantKey;
 use crate::model::rule::{Rule, Serve};
-use crate::sentence::condition::{condition, subject};
+use crate::sentence::condition::condition;
 use crate::sentence::config::prerequisites;
 use crate::sentence::serve::{hidden_change, serve};
-use crate::sentence::shown::{bounded, is_folded, listed, name, only_in};
+use crate::sentence::shown::{bounded, listed, name, only_in};
+use crate::sentence::values_change::values;
 
 /// What changes between two configs of a flag, one line each; `+` added, `−` removed, `~` changed. Empty only when
 /// nothing does.
@@ -107,17 +107,21 @@ fn rule(label: &str, before: &Rule, rule: &Rule) -> Vec<String> {
     if before.paused != rule.paused {
         lines.push(format!("~ {label}: {}", if rule.paused { "paused" } else { "resumed" }));
     }
-    let is_other_serve = before.serve != rule.serve;
+    let (was, now) = (text(before), text(rule));
     let values = values(&before.conditions, &rule.conditions);
-    if before.conditions != rule.conditions && values.is_empty() {
-        lines.push(replaced(label, &text(before), &text(rule)));
-    } else {
-        lines.extend(values.iter().map(|values| format!("~ {label}: {values}")));
-        if is_other_serve && serve(&before.serve) != serve(&rule.serve) {
-            lines.push(replaced(label, &text(before), &text(rule)));
-        }
+    // Where only long lists differ, what is in them says more than how long they are.
+    if was != now && (values.is_empty() || serve(&before.serve) != serve(&rule.serve)) {
+        lines.push(replaced(label, &was, &now));
     }
-    lines.extend(hidden_change(&before.serve, &rule.serve).map(|hidden| format!("~ {label}: {hidden}")));
+    let is_told = before.conditions == rule.conditions || condition(&before.conditions) != condition(&rule.conditions);
+    if values.is_empty() && !is_told {
+        lines.push(format!("~ {label}: details of its conditions changed"));
+    }
+    let hidden = hidden_change(&before.serve, &rule.serve).map(str::to_owned);
+    lines.extend(values.into_iter().chain(hidden).map(|line| format!("~ {label}: {line}")));
+    if lines.is_empty() && before != rule {
+        lines.push(format!("~ {label}: details changed"));
+    }
     lines
 }
 
@@ -128,38 +132,6 @@ fn served(label: &str, old: &Serve, new: &Serve) -> Vec<String> {
         Some(replaced(label, &was, &now)).filter(|_| was != now || hidden.is_none()).into_iter().collect();
     lines.extend(hidden);
     lines
-}
-
-/// What was added to lists of values too long to be told, and removed; nothing when more than values changed, or when
-/// the sentences before and after tell them all.
-pub(super) fn values(old: &Condition, new: &Condition) -> Vec<String> {
-    let (before, after) = (old.leaves(), new.leaves());
-    let pairs: Vec<(&Leaf, &Leaf)> = before.into_iter().zip(after).filter(|(before, after)| before != after).collect();
-    let is_long = pairs.iter().any(|(before, after)| is_folded(&before.values) || is_folded(&after.values));
-    if !is_long || shape(old) != shape(new) {
-        return Vec::new();
-    }
-    let line = |(before, after): &(&Leaf, &Leaf)| {
-        let (added, removed) = (only_in(&after.values, &before.values), only_in(&before.values, &after.values));
-        let parts = [("added", added), ("removed", removed)].into_iter().filter(|(_, list)| !list.is_empty());
-        let parts: Vec<String> = parts.map(|(verb, list)| format!("{verb} {}", listed(&list))).collect();
-        let parts = if parts.is_empty() { "another order".into() } else { parts.join("; ") };
-        format!("values of {}: {parts}", subject(after))
-    };
-    pairs.iter().map(line).collect()
-}
-
-/// The condition without its values.
-fn shape(condition: &Condition) -> Condition {
-    match condition {
-        Condition::All(members) => Condition::All(members.iter().map(shape).collect()),
-        Condition::Any(members) => Condition::Any(members.iter().map(shape).collect()),
-        Condition::Leaf(leaf) => {
-            let Leaf { attribute, operator, values: _, negate, ignore_case } = leaf;
-            let (operator, negate, ignore_case) = (*operator, *negate, *ignore_case);
-            Condition::Leaf(Leaf { attribute: attribute.clone(), operator, values: Vec::new(), negate, ignore_case })
-        }
-    }
 }
 
 /// `Rule 2 Beta`; a rule need not have a name.
@@ -271,19 +243,14 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_inside_a_long_list_is_named() {
-        let with = |values: &[&str]| {
-            let leaf = json!({"attribute": "country", "operator": "equals", "values": values});
-            json!({"rules": [rule(1, &json!({"conditions": {"all": [leaf]}}))]})
+    fn what_changes_inside_a_long_list_is_named_beside_another_serve() {
+        let with = |last: &str, serve: &str| {
+            let leaf = json!({"attribute": "country", "operator": "equals", "values": ["DE", "FR", "IT", "ES", last]});
+            json!({"rules": [rule(1, &json!({"conditions": leaf, "serve": {"variant": serve}}))]})
         };
-        let old = with(&["DE", "FR", "IT", "ES", "PT"]);
-        let told = ["~ Rule 1: values of country: added AT; removed PT"];
-        assert_eq!(lines(&old, &with(&["DE", "FR", "IT", "ES", "AT"])), told);
-        let told = ["~ Rule 1: values of country: another order"];
-        assert_eq!(lines(&old, &with(&["FR", "DE", "IT", "ES", "PT"])), told);
-        let many: Vec<String> = (0..10_000).map(|n| format!("C{n}")).collect();
-        let many: Vec<&str> = many.iter().map(String::as_str).collect();
-        let told = "~ Rule 1: values of country: added C0, C1, C2 and 9997 others; removed DE, FR, IT and 2 others";
-        assert_eq!(lines(&old, &with(&many)), [told]);
+        let values = "~ Rule 1: values of country: added AT; removed PT";
+        let serve = "~ Rule 1: if country is DE, FR or 3 others then on → if country is DE, FR or 3 others then off";
+        assert_eq!(lines(&with("PT", "on"), &with("AT", "off")), [serve, values]);
+        assert_eq!(lines(&with("PT", "on"), &with("AT", "on")), [values]);
     }
 }

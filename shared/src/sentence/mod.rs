@@ -11,6 +11,7 @@ mod definition_change;
 mod segment_change;
 mod serve;
 mod shown;
+mod values_change;
 
 pub use brief::{BRIEF_CHARS_MAX, brief};
 pub use change::changes;

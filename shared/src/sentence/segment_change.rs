@@ -2,9 +2,9 @@
 
 use crate::model::condition::Condition;
 use crate::model::segment::SegmentDefinition;
-use crate::sentence::change::values;
 use crate::sentence::condition::condition;
 use crate::sentence::shown::{bounded, listed, only_in, plural};
+use crate::sentence::values_change::values;
 
 /// What changes between two definitions of a segment, one line each; `+` added, `−` removed, `~` changed. Empty only
 /// when nothing does.

@@ -2,7 +2,7 @@
 
 use crate::model::key::VariantKey;
 use crate::model::rule::Serve;
-use crate::model::split::{BUCKETS, Split};
+use crate::model::split::{BUCKETS, BucketRange, Split};
 use crate::sentence::shown::{bounded, plural, value};
 
 /// So many variants of a split are told, the others are counted.
@@ -45,12 +45,24 @@ pub fn serve(serve: &Serve) -> String {
 
 /// What is not seen when one serve takes the place of another; `None` when [`serve`] tells it all.
 pub(super) fn hidden_change(old: &Serve, new: &Serve) -> Option<&'static str> {
-    let (Serve::Split(old), Serve::Split(new)) = (old, new) else { return None };
-    if (old.algorithm, &old.seed, old.total) != (new.algorithm, &new.seed, new.total) {
+    let (Serve::Split(before), Serve::Split(after)) = (old, new) else { return None };
+    if (before.algorithm, &before.seed, before.total) != (after.algorithm, &after.seed, after.total) {
         return Some("everyone is divided anew");
     }
-    let is_seen = serve(&Serve::Split(old.clone())) != serve(&Serve::Split(new.clone()));
-    (!is_seen && old != new).then_some("some move although the shares stay the same")
+    (serve(old) == serve(new) && whole_ranges(before) != whole_ranges(after))
+        .then_some("some users move although this reads the same")
+}
+
+/// Ranges as if neighbours of one owner were one.
+fn whole_ranges(split: &Split) -> Vec<BucketRange> {
+    let mut ranges: Vec<BucketRange> = Vec::new();
+    for range in &split.ranges {
+        match ranges.last_mut() {
+            Some(last) if last.variant == range.variant && last.end == range.start => last.end = range.end,
+            _ => ranges.push(range.clone()),
+        }
+    }
+    ranges
 }
 
 /// `10 % get on, 90 % get off`.
@@ -160,12 +172,13 @@ mod tests {
     fn a_change_that_moves_people_is_told_even_where_the_shares_stay() {
         let old = split(BUCKETS, &[(0, 500, "on")]);
         let moved = split(BUCKETS, &[(500, 1_000, "on")]);
-        assert_eq!(hidden_change(&old, &moved), Some("some move although the shares stay the same"));
+        assert_eq!(hidden_change(&old, &moved), Some("some users move although this reads the same"));
         let Serve::Split(mut other) = old.clone() else { unreachable!("a split was made") };
         other.seed = "t".into();
         other.ranges[0].end = 900;
         assert_eq!(hidden_change(&old, &Serve::Split(other)), Some("everyone is divided anew"));
         assert_eq!(hidden_change(&old, &split(BUCKETS, &[(0, 600, "on")])), None);
         assert_eq!(hidden_change(&old, &old), None);
+        assert_eq!(hidden_change(&old, &split(BUCKETS, &[(0, 200, "on"), (200, 500, "on")])), None);
     }
 }
