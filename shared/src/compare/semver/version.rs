@@ -22,7 +22,7 @@ impl<'a> Version<'a> {
         loop {
             let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
             let (number, after) = rest.split_at(digits);
-            if !is_number(number) {
+            if digits == 0 || (digits > 1 && number.starts_with('0')) {
                 return None;
             }
             *numbers.get_mut(written)? = number;
@@ -32,6 +32,9 @@ impl<'a> Version<'a> {
                 Some(next) => rest = next,
                 None => break,
             }
+        }
+        if rest.is_empty() {
+            return Some(Self { numbers, written, pre_release: "" });
         }
         let (rest, build) = rest.split_once('+').map_or((rest, None), |(before, build)| (before, Some(build)));
         let pre_release = match rest.strip_prefix('-') {
@@ -66,8 +69,9 @@ fn is_pre_release_identifier(text: &str) -> bool {
 
 impl Ord for Version<'_> {
     fn cmp(&self, other: &Self) -> Ordering {
-        let numbers = self.numbers.iter().zip(other.numbers).map(|(a, b)| compare_numbers(a, b));
-        numbers.fold(Ordering::Equal, Ordering::then).then_with(|| match (self.pre_release, other.pre_release) {
+        let mut numbers = self.numbers.iter().zip(other.numbers).map(|(a, b)| compare_numbers(a, b));
+        let different = numbers.find(|ordering| ordering.is_ne());
+        different.unwrap_or_else(|| match (self.pre_release, other.pre_release) {
             ("", "") => Ordering::Equal,
             // A pre-release comes before its release.
             ("", _) => Ordering::Greater,
