@@ -31,7 +31,8 @@ create index reference_needed on reference (to_flag_id, environment_id);
 create index reference_used on reference (to_segment_id);
 
 -- The previous release knows only flag_segments and may run beside this one. Until it is gone the two tables follow
--- each other: what it saves is seen here, and segments named by what is saved here stay published and undeletable there.
+-- each other: what it saves is seen here, and segments named by configs saved here stay published and undeletable there.
+-- It knows nothing of segments named by segments: use those once it is gone.
 create function reference_follows_flag_segments() returns trigger language plpgsql as $$
 begin
     if tg_op = 'INSERT' then

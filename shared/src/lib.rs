@@ -1,8 +1,8 @@
 //! What a flag means: no I/O, no clock, no randomness, so it runs alike in backend, edge and browser.
 //!
-//! [`compare`] reads texts and compares them, [`model`] holds the nouns and their parsers, [`evaluation`] decides what a flag answers,
-//! [`sentence`] says it in English, [`wire`] is
-//! everything that travels between the programs.
+//! [`compare`] reads texts and compares them, [`model`] holds the nouns and their parsers, [`evaluation`] decides what a
+//! flag answers, [`lint`] finds what is probably a mistake, [`sentence`] says it all in English, and [`wire`] is everything
+//! that travels between the programs.
 
 pub mod compare;
 pub mod evaluation;

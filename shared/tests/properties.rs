@@ -193,3 +193,34 @@ fn a_million_keys_are_divided_as_the_shares_say_and_two_seeds_independently() {
         assert!((share - expected).abs() < tolerance(expected), "{place}: {share} instead of {expected}");
     }
 }
+
+/// 2^32 ways lead through these segments, and the parent has filled what is remembered before they are walked.
+#[test]
+fn segments_are_walked_a_bounded_number_of_times_even_where_more_are_reached_than_may_be_saved() {
+    let uses = |keys: &[String]| json!({"operator": "in_segment", "values": keys});
+    let flag = |key: &str, rules: Vec<Value>, parents: Value| {
+        json!({
+            "flag": {
+                "key": key, "value_type": "boolean", "kind": "release", "client_visible": true,
+                "variants": [{"key": "on", "value": "true"}, {"key": "off", "value": "false"}],
+            },
+            "config": {"enabled": true, "prerequisites": parents, "rules": rules, "default_serve": {"variant": "on"}},
+        })
+    };
+    let rule = |at: usize, conditions: Value| json!({"id": format!("00000000-0000-0000-0000-{at:012}"), "conditions": conditions, "serve": {"variant": "off"}});
+    let others = (0..64).map(|at| rule(at, uses(&[format!("other-{at}")]))).collect();
+    let parent = flag("parent", others, json!([]));
+    let deep = vec![rule(0, uses(&["a-0".to_owned()]))];
+    let child = flag("child", deep, json!([{"flag": "parent", "variants": ["on"]}]));
+    let mut segments: Vec<Value> = (0..64).map(|at| json!({"key": format!("other-{at}")})).collect();
+    for level in 0..31 {
+        let next = [format!("a-{}", level + 1), format!("b-{}", level + 1)];
+        segments.push(json!({"key": format!("a-{level}"), "conditions": uses(&next)}));
+        segments.push(json!({"key": format!("b-{level}"), "conditions": uses(&next)}));
+    }
+    segments.extend([json!({"key": "a-31"}), json!({"key": "b-31"})]);
+    let document = json!({"flags": [parent, child], "segments": segments});
+    let state = State::compile(&serde_json::from_value(document).expect("a state"));
+    let outcome = evaluate(&state, "child", &server(&Context::default()));
+    assert_eq!((outcome.variant, outcome.error), (Some("on"), None));
+}

@@ -102,7 +102,8 @@ fn decide(app: &App, form: Form, path_key: Option<Cow<'_, str>>, credential: Cre
             let outcome = evaluation::evaluate_flag(environment, &entry.flag.flag, entry.is_killed, &query);
             entry.flag.cells.add(&outcome, Mode::Single);
             environment.stats.add(outcome.reason);
-            Answer::outcome(form, &key, &outcome, &environment.metadata)
+            let told = outcome.for_asker(sdk_key.kind);
+            Answer::outcome(form, &key, &told, &environment.metadata)
         }
         found => {
             let shown: String = key.chars().take(KEY_CHARS_SHOWN).collect();

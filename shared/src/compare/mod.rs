@@ -18,6 +18,6 @@ pub mod text;
 const SHOWN_CHARS_MAX: usize = 60;
 
 /// The text as an error repeats it, in one line.
-fn shown(text: &str) -> String {
+pub(crate) fn shown(text: &str) -> String {
     text.chars().take(SHOWN_CHARS_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

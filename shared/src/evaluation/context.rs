@@ -110,7 +110,7 @@ impl<'de> Deserialize<'de> for Context<'de> {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Context<'de>, A::Error> {
-                fields(map).map(|fields| Context { fields })
+                fields(map, SCAN_MAX).map(|fields| Context { fields })
             }
 
             fn visit_unit<E: de::Error>(self) -> Result<Context<'de>, E> {
@@ -170,7 +170,8 @@ impl<'de> Deserialize<'de> for Value<'de> {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Value<'de>, A::Error> {
-                fields(map).map(Value::Object)
+                // Nothing is set aside before it is needed: a body can hold very many objects.
+                fields(map, 0).map(Value::Object)
             }
         }
 
@@ -178,8 +179,8 @@ impl<'de> Deserialize<'de> for Value<'de> {
     }
 }
 
-fn fields<'de, A: MapAccess<'de>>(mut map: A) -> Result<Fields<'de>, A::Error> {
-    let mut fields = Vec::with_capacity(SCAN_MAX);
+fn fields<'de, A: MapAccess<'de>>(mut map: A, room: usize) -> Result<Fields<'de>, A::Error> {
+    let mut fields = Vec::with_capacity(room);
     while let Some(Name(name)) = map.next_key()? {
         fields.push((name, map.next_value()?));
     }

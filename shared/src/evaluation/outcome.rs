@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::model::sdk_key::SdkKeyKind;
+
 /// Why a flag answered what it did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
@@ -122,6 +124,16 @@ pub struct Outcome<'f> {
 }
 
 impl<'f> Outcome<'f> {
+    /// The outcome as it may be told: a client, whose key anyone can read, does not learn what a config holds.
+    pub fn for_asker(self, asker: SdkKeyKind) -> Self {
+        match self.error {
+            Some((code @ (ErrorCode::ParseError | ErrorCode::General), _)) if asker == SdkKeyKind::Client => {
+                Self::error(code, "the flag cannot be evaluated; a server key is told why")
+            }
+            _ => self,
+        }
+    }
+
     /// An outcome that is an error.
     pub const fn error(code: ErrorCode, detail: &'f str) -> Self {
         Self {

@@ -16,6 +16,17 @@ use crate::evaluation::{Environment, Query};
 use crate::model::flag::{PREREQUISITES_MAX, SEGMENTS_MAX};
 use crate::model::sdk_key::SdkKeyKind;
 
+/// A killed flag whose off variant is not known.
+const KILLED: Outcome<'static> = Outcome {
+    value: None,
+    variant: None,
+    variant_index: None,
+    reason: Reason::Disabled,
+    error: None,
+    place: Place::Killed,
+    blocked_by: None,
+};
+
 /// One question on its way. What was decided once is remembered, so that each flag and segment is walked at most once.
 pub(super) struct Walk<'e, 'q, E, T> {
     environment: &'e E,
@@ -53,6 +64,8 @@ impl<'e, 'q, E: Environment, T: Tracer> Walk<'e, 'q, E, T> {
         self.tracer.begin_flag(flag, is_killed);
         let outcome = match &flag.answers {
             Ok(answers) => self.answer(flag, answers, is_killed),
+            // What cannot be read has no off variant that could be told.
+            Err(_) if is_killed => KILLED,
             Err((code, detail)) => Outcome::error(*code, detail),
         };
         self.tracer.end_flag(&outcome);
@@ -245,8 +258,12 @@ impl<'e, 'q, E: Environment, T: Tracer> Walk<'e, 'q, E, T> {
             (false, SegmentBy::Nothing)
         };
         self.tracer.end_segment(by, is_in);
-        // Full only where more is reached than may be saved: then it is asked again.
-        let _ = self.segments.try_push((segment, is_in));
+        // Full only where more is reached than may be saved. A flag links no more than fit in, so that even then none of
+        // them is walked more than twice for each flag.
+        if self.segments.is_full() {
+            self.segments.clear();
+        }
+        self.segments.push((segment, is_in));
         is_in
     }
 }

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
+use crate::compare::shown;
 use crate::model::condition::{check_patterns, check_texts};
 use crate::model::key::{FlagKey, SegmentKey, VariantKey};
 use crate::model::prerequisite::{self, Prerequisite};
@@ -148,28 +149,34 @@ impl FlagConfig {
                 if key.is_empty() {
                     problems.add(format_args!("targets[{index}].keys[{at}]"), "an empty key matches nobody; remove it");
                 } else if !named.insert(key) {
-                    problems.add(format_args!("targets[{index}].keys[{at}]"), format!("'{key}' is a target twice"));
+                    problems.add(
+                        format_args!("targets[{index}].keys[{at}]"),
+                        format!("'{}' is a target twice", shown(key)),
+                    );
                 }
             }
         }
         if self.rules.len() > RULES_MAX {
             problems.add("rules", format!("{} rules; at most {RULES_MAX} are allowed", self.rules.len()));
         }
+        let conditions = self.rules.iter().map(|rule| &rule.conditions);
+        if self.rules.len() > RULES_MAX || !check_patterns(format_args!("rules"), conditions, &mut problems) {
+            return problems.into_result();
+        }
         let mut ids = HashSet::new();
         for (index, rule) in self.rules.iter().enumerate() {
             if !ids.insert(rule.id) {
                 problems.add(format_args!("rules[{index}].id"), format!("'{}' is there twice", rule.id));
             }
-            if rule.name.chars().count() > NAME_CHARS_MAX || rule.name.contains('\0') {
-                problems.add(
-                    format_args!("rules[{index}].name"),
-                    format!("a name has at most {NAME_CHARS_MAX} characters"),
-                );
+            if rule.name.contains('\0') {
+                problems.add(format_args!("rules[{index}].name"), "holds the character U+0000, which is not allowed");
+            } else if rule.name.chars().count() > NAME_CHARS_MAX {
+                let message = format!("'{}…': a name has at most {NAME_CHARS_MAX} characters", shown(&rule.name));
+                problems.add(format_args!("rules[{index}].name"), message);
             }
             rule.conditions.check(format_args!("rules[{index}].conditions"), &mut problems);
             check_serve(format_args!("rules[{index}].serve"), &rule.serve, &mut check_variant, &mut problems);
         }
-        check_patterns(format_args!("rules"), self.rules.iter().map(|rule| &rule.conditions), &mut problems);
         check_serve(format_args!("default_serve"), &self.default_serve, &mut check_variant, &mut problems);
         if let Serve::Split(split) = &self.default_serve
             && split.covered() != split.total

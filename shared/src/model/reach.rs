@@ -17,7 +17,7 @@ pub struct Documents {
     pub segments: BTreeMap<SegmentKey, SegmentDefinition>,
 }
 
-/// All that one flag or segment reaches, itself apart, whether it exists or not.
+/// All that one flag or segment reaches, whether it exists or not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reach {
     /// Through prerequisites.
@@ -50,8 +50,9 @@ impl Documents {
             let path = format!("prerequisites[{index}]");
             let parent = &prerequisite.flag;
             let Some((definition, _)) = self.flags.get(parent) else {
-                let message =
-                    format!("there is no flag '{parent}' in this environment; remove it or create the flag first");
+                let message = format!(
+                    "flag '{parent}' has no config in this environment; remove it here or save one there first"
+                );
                 problems.add(format_args!("{path}.flag"), message);
                 continue;
             };
@@ -248,7 +249,7 @@ mod tests {
         config.prerequisites[0].variants = vec!["blue".parse().expect("a key")];
         documents.segments = segments(&[("x", &["gone"])]);
         let found = problems_of(&documents);
-        assert!(found[0].starts_with("flags[a].prerequisites[0].flag: there is no flag 'nope'"), "{found:?}");
+        assert!(found[0].starts_with("flags[a].prerequisites[0].flag: flag 'nope' has no config"), "{found:?}");
         assert!(
             found[1].starts_with("flags[b].prerequisites[0].variants[0]: 'blue' is not a variant of a"),
             "{found:?}"

@@ -31,8 +31,9 @@ impl SegmentDefinition {
         let mut problems = Problems::default();
         check_texts(format_args!("excluded"), &self.excluded, &mut problems);
         check_texts(format_args!("included"), &self.included, &mut problems);
-        self.conditions.check(format_args!("conditions"), &mut problems);
-        check_patterns(format_args!("conditions"), std::iter::once(&self.conditions), &mut problems);
+        if check_patterns(format_args!("conditions"), std::iter::once(&self.conditions), &mut problems) {
+            self.conditions.check(format_args!("conditions"), &mut problems);
+        }
         if self.segments().contains(&self.key) {
             problems.add("conditions", format!("segment '{}' cannot use itself; remove the condition", self.key));
         }
@@ -46,5 +47,21 @@ impl SegmentDefinition {
         found.sort();
         found.dedup();
         found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_are_counted_before_any_is_compiled() {
+        let patterns = vec!["(".to_owned(); 21];
+        let conditions = serde_json::json!({"attribute": "a", "operator": "matches", "values": patterns});
+        let json = serde_json::json!({"key": "s", "conditions": conditions});
+        let segment: SegmentDefinition = serde_json::from_value(json).expect("a segment");
+        let found = segment.validate().expect_err("too many");
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].message, "21 patterns of matches; at most 20 are allowed in all");
     }
 }

@@ -182,7 +182,7 @@ fn rule_sentence(rule: &Rule) -> String {
 fn negated(condition: &Condition) -> Vec<String> {
     let mut found = match condition {
         Condition::All(members) | Condition::Any(members) => members.iter().flat_map(negated).collect(),
-        Condition::Leaf(leaf) if leaf.negate && leaf.operator == shared::model::condition::Operator::Equals => {
+        Condition::Leaf(leaf) if leaf.negate && leaf.operator.takes_attribute() && leaf.operator.takes_values() => {
             vec![leaf.attribute.clone()]
         }
         Condition::Leaf(_) => Vec::new(),

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use shared::evaluation::{Flag, Segment, SegmentLookup};
+use shared::evaluation::{Flag, FlagMap, Segment, SegmentLookup};
 use shared::model::environment::EnvironmentDefinition;
 use shared::model::id::{FlagId, RuleId, SdkKeyId, SegmentId};
 use shared::model::key::{SegmentKey, VariantKey};
@@ -22,9 +22,7 @@ use crate::snapshot::{CountedFlag, FlagEntry, SdkKey};
 impl Held {
     pub(super) fn compile_segment(&mut self, id: SegmentId, touched: &mut HashSet<SegmentKey>) {
         if let Some(old) = self.segments.remove(&id) {
-            if self.segment_ids.get(&old.key) == Some(&id) {
-                self.segment_ids.remove(&old.key);
-            }
+            self.name_segment(&old.key);
             touched.insert(old.key);
         }
         let Some(entry) = self.entries.get(&Entity::Segment(id)).filter(|entry| !entry.deleted) else { return };
@@ -42,9 +40,18 @@ impl Held {
             warn!(environment.id = %self.id, segment.id = %id, "a segment that not even names itself is left out");
             return;
         };
-        touched.insert(key.clone());
-        self.segment_ids.insert(key.clone(), id);
-        self.segments.insert(id, HeldSegment { key, form });
+        self.segments.insert(id, HeldSegment { key: key.clone(), form });
+        self.name_segment(&key);
+        touched.insert(key);
+    }
+
+    /// Finds the segment of a key anew: of several, as a restored database may leave them, the one written last.
+    fn name_segment(&mut self, key: &SegmentKey) {
+        let of_key = self.segments.iter().filter(|(_, segment)| segment.key == *key).map(|(id, _)| *id);
+        match of_key.max_by_key(|id| (self.revision_of(Entity::Segment(*id)), *id)) {
+            Some(id) => drop(self.segment_ids.insert(key.clone(), id)),
+            None => drop(self.segment_ids.remove(key)),
+        }
     }
 
     pub(super) fn compile_key(&mut self, id: SdkKeyId, counters: &Counters) {
@@ -118,6 +125,21 @@ impl Held {
             _ => counters.flag(self.id, id, rules, variants),
         };
         self.flags.insert(id, Arc::new(CountedFlag { flag, cells }));
+    }
+
+    /// Lets flags be found by their keys anew: of several of one key, as a restored database may leave them, the one
+    /// written last.
+    pub(super) fn place_all(&mut self) {
+        let mut ids: Vec<FlagId> = self.flags.keys().copied().collect();
+        ids.sort_by_key(|id| (self.revision_of(Entity::Flag(*id)), *id));
+        self.by_key = FlagMap::default();
+        for id in ids {
+            if let Some(twin) = self.flags.get(&id).and_then(|flag| self.by_key.get(flag.flag.key.as_str())) {
+                let key = twin.flag.flag.key.clone();
+                warn!(environment.id = %self.id, flag.key = %key, "two flags have the same key; the newer one answers");
+            }
+            self.place(id);
+        }
     }
 
     /// Lets a flag be found by its key, killed or not.

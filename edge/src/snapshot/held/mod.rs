@@ -9,7 +9,6 @@ use shared::evaluation::{FlagMap, SegmentLookup};
 use shared::model::id::{EnvironmentId, FlagId, SdkKeyId, SegmentId};
 use shared::model::key::SegmentKey;
 use shared::wire::state::{Entity, Envelope};
-use tracing::warn;
 
 use crate::clock;
 use crate::count::Counters;
@@ -156,8 +155,7 @@ impl Held {
             self.place(id);
         }
         if self.by_key.len() != self.flags.len() {
-            warn!(environment.id = %self.id, "several flags have the same key; one of them answers");
-            self.by_key = self.flags.iter().map(|(id, flag)| self.entry(*id, flag)).collect();
+            self.place_all();
         }
         has_new_keys
     }

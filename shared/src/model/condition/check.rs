@@ -5,6 +5,7 @@ use crate::compare::network::Network;
 use crate::compare::number::Number;
 use crate::compare::pattern::Pattern;
 use crate::compare::semver::{Range, Version};
+use crate::compare::shown;
 use crate::model::condition::{
     ATTRIBUTE_BYTES_MAX, CONDITION_DEPTH_MAX, Condition, Leaf, NOW, Operator, PATTERNS_MAX, VALUE_BYTES_MAX, VALUES_MAX,
 };
@@ -84,7 +85,7 @@ fn attribute(leaf: &Leaf, path: Path<'_>, problems: &mut Problems) {
             format!("'{NOW}' is the time of the evaluation, which only before and after can look at"),
         );
     } else if name.is_empty() || name.starts_with('$') || name.len() > ATTRIBUTE_BYTES_MAX {
-        let shown: String = name.chars().take(60).collect();
+        let shown = shown(name);
         let message = format!(
             "'{shown}' is not an attribute name: use 1 to {ATTRIBUTE_BYTES_MAX} bytes that do not begin with '$'"
         );
@@ -119,10 +120,6 @@ fn value(operator: Operator, text: &str) -> Result<(), String> {
     }
 }
 
-fn shown(text: &str) -> String {
-    text.chars().take(60).collect()
-}
-
 /// Notes what is wrong with a list of values or keys.
 pub(crate) fn check_texts(path: Path<'_>, texts: &[String], problems: &mut Problems) {
     if texts.len() > VALUES_MAX {
@@ -141,17 +138,19 @@ pub(crate) fn check_texts(path: Path<'_>, texts: &[String], problems: &mut Probl
     }
 }
 
-/// Notes when the conditions of one flag or segment hold too many patterns in all.
+/// Notes when the conditions of one flag or segment hold too many patterns in all, and returns whether they do not. To be
+/// asked before each is checked, which takes long.
 pub(crate) fn check_patterns<'c>(
     path: Path<'_>,
     conditions: impl Iterator<Item = &'c Condition>,
     problems: &mut Problems,
-) {
+) -> bool {
     let leaves = conditions.flat_map(Condition::leaves).filter(|leaf| leaf.operator == Operator::Matches);
     let patterns: usize = leaves.map(|leaf| leaf.values.len()).sum();
     if patterns > PATTERNS_MAX {
         problems.add(path, format!("{patterns} patterns of matches; at most {PATTERNS_MAX} are allowed in all"));
     }
+    patterns <= PATTERNS_MAX
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ pub use weights::WeightError;
 
 use serde::{Deserialize, Serialize};
 
+use crate::compare::shown;
 use crate::model::condition::ATTRIBUTE_BYTES_MAX;
 use crate::model::key::VariantKey;
 use crate::model::problem::{Path, Problems};
@@ -72,12 +73,13 @@ impl Split {
     pub fn check(&self, path: Path<'_>, problems: &mut Problems) {
         let is_name = (1..=ATTRIBUTE_BYTES_MAX).contains(&self.bucket_by.len());
         if !is_name || self.bucket_by.starts_with('$') || self.bucket_by.contains('\0') {
-            let message = format!("'{}' is not an attribute to bucket by; use targetingKey", self.bucket_by);
+            let message = format!("'{}' is not an attribute to bucket by; use targetingKey", shown(&self.bucket_by));
             problems.add(format_args!("{path}.bucket_by"), message);
         }
         let is_ours = self.algorithm == Algorithm::Murmur3;
         if (is_ours && self.seed.is_empty()) || self.seed.len() > SEED_BYTES_MAX || self.seed.contains('\0') {
-            problems.add(format_args!("{path}.seed"), format!("a seed has 1 to {SEED_BYTES_MAX} bytes and no U+0000"));
+            let message = format!("'{}': a seed has 1 to {SEED_BYTES_MAX} bytes and no U+0000", shown(&self.seed));
+            problems.add(format_args!("{path}.seed"), message);
         }
         if (is_ours && self.total != BUCKETS) || !(1..=BUCKETS_MAX).contains(&self.total) {
             let message = format!("{} buckets; a split has {BUCKETS}, an imported one 1 to {BUCKETS_MAX}", self.total);
