@@ -1,5 +1,5 @@
 //! Writes what fuzzing starts from into `corpus/`: each flag of the published vectors, with what it reaches and some of
-//! its contexts, a split of each algorithm, and generated states.
+//! its contexts, a split of each algorithm, a web of flags and segments, and generated states.
 
 #[path = "../../tests/support/mod.rs"]
 mod support;
@@ -9,7 +9,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use shared::evaluation::{StateDocument, StateFlag};
 use shared::model::key::{FlagKey, SegmentKey};
 use shared::model::reach::Documents;
@@ -19,6 +19,8 @@ use support::vectors::{Case, FILES, File, read};
 
 /// Contexts of one state.
 const CONTEXTS: usize = 3;
+/// Flags and segments that hang together.
+const WEB: usize = 8;
 /// States made by chance.
 const GENERATED: u64 = 300;
 
@@ -47,6 +49,7 @@ fn main() -> io::Result<()> {
         let text = format!("{}\0{{\"a\":\"u-1\"}}\0{{\"a\":7}}\0{{}}", split(algorithm));
         put("state", format!("algorithm-{at}"), &text)?;
     }
+    put("state", "web".into(), &format!("{}\0{{\"a\":\"7\"}}\0{{\"a\":[\"3\",\"5\"]}}", web()))?;
     for seed in 0..GENERATED {
         let mut generator = Generator::new(seed);
         let state = serde_json::to_string(&generator.state()).expect("JSON");
@@ -58,16 +61,40 @@ fn main() -> io::Result<()> {
 }
 
 /// A flag that divides everyone.
-fn split(algorithm: Algorithm) -> serde_json::Value {
-    let variants = ["x", "y"].map(|key| json!({"key": key, "value": key}));
+fn split(algorithm: Algorithm) -> Value {
     let split = json!({"bucket_by": "a", "algorithm": algorithm, "seed": "s", "total": 1_000, "ranges": [
         {"start": 0, "end": 300, "variant": "x"}, {"start": 300, "end": 1_000, "variant": "y"},
     ]});
-    let flag = json!({
-        "flag": {"key": "f", "value_type": "string", "kind": "release", "client_visible": true, "variants": variants},
-        "config": {"enabled": true, "default_serve": {"split": split}},
+    json!({"flags": [flag("f", &json!({"enabled": true, "default_serve": {"split": split}}))]})
+}
+
+/// Flags and segments that need the next two each.
+fn web() -> Value {
+    let next = |at: usize| (at + 1..WEB).take(2);
+    let flags = (0..WEB).map(|at| {
+        let needed: Vec<Value> = next(at).map(|at| json!({"flag": format!("f{at}"), "variants": ["x"]})).collect();
+        let rule = json!({
+            "id": format!("00000000-0000-0000-0000-{at:012}"), "serve": {"variant": "x"},
+            "conditions": {"operator": "in_segment", "values": [format!("s{at}")]},
+        });
+        let default = json!({"variant": "y"});
+        let config = json!({"enabled": true, "prerequisites": needed, "rules": [rule], "default_serve": default});
+        flag(&format!("f{at}"), &config)
     });
-    json!({ "flags": [flag] })
+    let segments = (0..WEB).map(|at| {
+        let used = next(at).map(|at| json!({"operator": "in_segment", "values": [format!("s{at}")]}));
+        let own = json!({"attribute": "a", "operator": "equals", "values": [at.to_string()]});
+        json!({"key": format!("s{at}"), "conditions": {"any": used.chain([own]).collect::<Vec<Value>>()}})
+    });
+    json!({"flags": flags.collect::<Vec<Value>>(), "segments": segments.collect::<Vec<Value>>()})
+}
+
+fn flag(key: &str, config: &Value) -> Value {
+    let variants = ["x", "y"].map(|key| json!({"key": key, "value": key}));
+    let flag = json!({
+        "key": key, "value_type": "string", "kind": "release", "client_visible": true, "variants": variants,
+    });
+    json!({"flag": flag, "config": config})
 }
 
 /// Each flag that is asked for, alone with what it reaches, and the cases that ask for it.
@@ -105,10 +132,10 @@ fn values(state: &StateDocument, flag: &str) -> Vec<String> {
 
 /// The texts and numbers of a context.
 fn texts(context: &str) -> Vec<String> {
-    let Ok(serde_json::Value::Object(fields)) = serde_json::from_str(context) else { return Vec::new() };
-    let text = |value: &serde_json::Value| match value {
-        serde_json::Value::String(text) => Some(text.clone()),
-        serde_json::Value::Number(number) => Some(number.to_string()),
+    let Ok(Value::Object(fields)) = serde_json::from_str(context) else { return Vec::new() };
+    let text = |value: &Value| match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
         _ => None,
     };
     fields.values().filter_map(text).collect()

@@ -16,8 +16,9 @@ pub const COMPILED_BYTES_MAX: usize = 256 * 1024;
 /// What one search may remember of its pattern. Below 192 KiB some patterns that compile within the limit above, such
 /// as `\w+ \w+ \w+ \w+` or `\d{40}`, find no room for two states side by side and are searched ten times slower.
 const CACHE_BYTES_MAX: usize = 192 * 1024;
-/// The longest text that is searched, in bytes: a pattern within the limits above can take some 10 µs a byte.
-pub const TEXT_BYTES_MAX: usize = 10_000;
+/// The longest text that is searched, in bytes. A pattern within the limits above can take 50 µs a byte, and whoever asks
+/// chooses the text.
+pub const TEXT_BYTES_MAX: usize = 2_000;
 /// How deep groups may nest: deeper than people write, and shallow enough for a browser's stack.
 const NESTING_MAX: u32 = 50;
 

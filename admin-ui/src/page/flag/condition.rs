@@ -123,7 +123,9 @@ fn LeafRow(
     let compare = move |name: String| {
         let Some((operator, negate)) = comparisons().find(|(o, n)| comparison_name(*o, *n) == name) else { return };
         edit(&|leaf| {
-            if leaf.operator != operator {
+            // What was typed may serve the new comparison too; keys of segments serve nothing else.
+            let is_segment = |operator| operator == Operator::InSegment;
+            if !operator.takes_values() || is_segment(leaf.operator) != is_segment(operator) {
                 leaf.values.clear();
             }
             (leaf.operator, leaf.negate) = (operator, negate);
