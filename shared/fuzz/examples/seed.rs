@@ -72,7 +72,7 @@ fn split(algorithm: Algorithm) -> Value {
 fn web() -> Value {
     let next = |at: usize| (at + 1..WEB).take(2);
     let flags = (0..WEB).map(|at| {
-        let needed: Vec<Value> = next(at).map(|at| json!({"flag": format!("f{at}"), "variants": ["x"]})).collect();
+        let needed: Vec<Value> = next(at).map(|at| json!({"flag": format!("f{at}"), "variants": ["x", "y"]})).collect();
         let rule = json!({
             "id": format!("00000000-0000-0000-0000-{at:012}"), "serve": {"variant": "x"},
             "conditions": {"operator": "in_segment", "values": [format!("s{at}")]},
