@@ -165,19 +165,20 @@ fn way<K: Clone + Eq + std::hash::Hash + ToString>(
     to: &K,
     next: impl Fn(&K) -> Vec<K>,
 ) -> Option<Vec<String>> {
-    let mut ways = vec![vec![from.clone()]];
+    // In the order in which they are met, each with the position of the one that leads to it.
+    let mut met = vec![(from.clone(), 0)];
     let mut seen = HashSet::from([from.clone()]);
-    while !ways.is_empty() {
-        let mut longer = Vec::new();
-        for way in ways {
-            let Some(last) = way.last() else { continue };
-            if last == to {
-                return Some(way.iter().map(ToString::to_string).collect());
-            }
-            let unseen: Vec<K> = next(last).into_iter().filter(|key| seen.insert(key.clone())).collect();
-            longer.extend(unseen.into_iter().map(|key| way.iter().cloned().chain([key]).collect()));
+    let mut at = 0;
+    while let Some((key, _)) = met.get(at) {
+        if key == to {
+            let steps = std::iter::successors(Some(at), |&at| (at > 0).then(|| met[at].1));
+            let mut way: Vec<String> = steps.map(|at| met[at].0.to_string()).collect();
+            way.reverse();
+            return Some(way);
         }
-        ways = longer;
+        let unseen = next(key).into_iter().filter(|key| seen.insert(key.clone()));
+        met.extend(unseen.map(|key| (key, at)));
+        at += 1;
     }
     None
 }

@@ -108,7 +108,9 @@ fn document() -> StateDocument {
     }
     let segments = json!([
         {"key": "first", "excluded": ["u-1"], "included": ["u-2"],
-         "conditions": {"any": [{"operator": "in_segment", "values": ["second"]}, {"attribute": "b", "operator": "exists"}]}},
+         "conditions": {"any": [
+            {"operator": "in_segment", "values": ["second"]}, {"attribute": "b", "operator": "exists"},
+         ]}},
         {"key": "second", "conditions": {"attribute": "a", "operator": "equals", "values": ["x", "1"]}},
     ]);
     serde_json::from_value(json!({"flags": flags, "segments": segments})).expect("a state")

@@ -44,8 +44,8 @@ impl<'d> World<'d> {
         outcomes.into_iter().all(|outcome| !matches!(outcome.place, Place::Error(ErrorCode::ParseError)))
     }
 
-    /// Asks every flag about a context: as a server and as a client, now and when the first condition on the time turns.
-    /// What warnings rule out does not happen.
+    /// Asks every flag about a context: as a server and as a client, now and when the first condition on the time
+    /// turns. What warnings rule out does not happen.
     pub fn ask(&self, context: &Context<'_>, ruled_out: &[(FlagKey, Never)]) {
         for now_ms in self.times_ms {
             let answers = self.reference.answers(context, now_ms);
