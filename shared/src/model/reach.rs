@@ -8,6 +8,9 @@ use crate::model::key::{FlagKey, SegmentKey};
 use crate::model::problem::{FieldProblem, Problems};
 use crate::model::segment::SegmentDefinition;
 
+/// So many steps of a way are told before its end.
+const WAY_SHOWN: usize = 8;
+
 /// The documents of one environment, as far as a check needs them.
 #[derive(Clone, Debug, Default)]
 pub struct Documents {
@@ -66,7 +69,7 @@ impl Documents {
             if parent == flag {
                 problems.add(format_args!("{path}.flag"), "a flag cannot be a prerequisite of itself; remove it");
             } else if let Some(way) = self.way_of_flags(parent, flag) {
-                let message = format!("'{flag}' would need itself: {flag} needs {}", way.join(", which needs "));
+                let message = format!("'{flag}' would need itself: {flag} needs {}", told(&way, "needs"));
                 problems.add(format_args!("{path}.flag"), message);
             }
         }
@@ -94,7 +97,7 @@ impl Documents {
                 && let Some(way) = self.way_of_segments(&used, &segment.key)
             {
                 let key = &segment.key;
-                let message = format!("'{key}' would use itself: {key} uses {}", way.join(", which uses "));
+                let message = format!("'{key}' would use itself: {key} uses {}", told(&way, "uses"));
                 problems.add("conditions", message);
             }
         }
@@ -156,6 +159,18 @@ impl Documents {
 
     fn way_of_segments(&self, from: &SegmentKey, to: &SegmentKey) -> Option<Vec<String>> {
         way(from, to, |key| self.segments.get(key).map(SegmentDefinition::segments).unwrap_or_default())
+    }
+}
+
+/// A way in words: `b, which needs c, which needs a`; of a long one the beginning and the end.
+fn told(way: &[String], verb: &str) -> String {
+    let between = format!(", which {verb} ");
+    match way {
+        [first @ .., last] if first.len() > WAY_SHOWN => {
+            let left_out = first.len() - WAY_SHOWN;
+            format!("{}, and so on through {left_out} more, until {last}", first[..WAY_SHOWN].join(&between))
+        }
+        _ => way.join(&between),
     }
 }
 
@@ -241,6 +256,17 @@ mod tests {
         assert_eq!(found[0], first);
         assert_eq!(found.len(), 5, "{found:?}");
         assert_eq!(found[3], "segments[x].conditions: 'x' would use itself: x uses y, which uses x");
+    }
+
+    #[test]
+    fn a_long_way_is_told_by_its_beginning_and_end() {
+        let keys: Vec<String> = (0..30).map(|n| format!("f{n:02}")).collect();
+        let parents: Vec<[&str; 1]> = (0..30).map(|n| [keys[(n + 1) % 30].as_str()]).collect();
+        let list: Vec<(&str, &[&str])> =
+            keys.iter().zip(&parents).map(|(key, p)| (key.as_str(), p.as_slice())).collect();
+        let found = problems_of(&flags(&list));
+        let end = "which needs f08, and so on through 21 more, until f00";
+        assert!(found[0].ends_with(end), "{}", found[0]);
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub fn definition_changes(old: &FlagDefinition, new: &FlagDefinition) -> Vec<Str
         lines.push(format!("~ Type: {} → {}", type_name(old.value_type), type_name(new.value_type)));
     }
     if old.kind != new.kind {
-        lines.push(format!("~ Kind: {} → {}", kind_name(old.kind), kind_name(new.kind)));
+        lines.push(format!("~ Kind: {} → {}", kind(old.kind), kind(new.kind)));
     }
     if old.client_visible != new.client_visible {
         let line = if new.client_visible { "~ Browsers may read it" } else { "~ Browsers may no longer read it" };
@@ -68,7 +68,8 @@ fn type_name(value_type: ValueType) -> &'static str {
     }
 }
 
-fn kind_name(kind: FlagKind) -> &'static str {
+/// The kind of a flag in words: `kill switch`.
+pub fn kind(kind: FlagKind) -> &'static str {
     match kind {
         FlagKind::Release => "release",
         FlagKind::Experiment => "experiment",

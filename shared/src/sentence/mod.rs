@@ -17,7 +17,7 @@ pub use brief::{BRIEF_CHARS_MAX, brief};
 pub use change::changes;
 pub use condition::{comparison, condition};
 pub use config::{config, prerequisites};
-pub use definition_change::definition_changes;
+pub use definition_change::{definition_changes, kind};
 pub use segment_change::segment_changes;
 pub use serve::{percent, serve};
 pub(crate) use shown::listed;

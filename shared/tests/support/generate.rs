@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use shared::evaluation::{Context, Query, State, StateDocument, evaluate};
+use shared::model::condition::Operator;
 use shared::model::sdk_key::SdkKeyKind;
 
 use super::vectors::place_text;
@@ -58,28 +59,6 @@ const NUMBERS: &[&str] = &[
 ];
 const ATTRIBUTES: &[&str] =
     &["targetingKey", "bucketingKey", "plan", "age", "version", "email", "ip", "at", "user.plan", "user", "tags", "$x"];
-const OPERATORS: &[&str] = &[
-    "equals",
-    "contains",
-    "starts_with",
-    "ends_with",
-    "matches",
-    "less",
-    "less_or_equal",
-    "greater",
-    "greater_or_equal",
-    "semver_equal",
-    "semver_less",
-    "semver_less_or_equal",
-    "semver_greater",
-    "semver_greater_or_equal",
-    "semver_in",
-    "before",
-    "after",
-    "in_network",
-    "in_segment",
-    "exists",
-];
 pub const FLAGS: usize = 6;
 const SEGMENTS: usize = 4;
 
@@ -199,7 +178,7 @@ impl Generator {
     }
 
     pub fn leaf(&mut self, segment: Option<usize>) -> Value {
-        let operator = self.pick(OPERATORS);
+        let operator = Operator::ALL[self.below(Operator::ALL.len())].as_str();
         let mut leaf = json!({"operator": operator, "negate": self.one_in(3)});
         if operator != "in_segment" {
             let takes_now = matches!(operator, "before" | "after") && self.one_in(3);

@@ -6,6 +6,7 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 use shared::model::flag::FlagKind;
 use shared::model::key::EnvironmentKey;
+use shared::sentence;
 
 use super::create_draft::{CreateDraft, VariantDraft, example_variants};
 use super::create_start::{Preview, StartField};
@@ -230,10 +231,11 @@ fn TypeAndVariants(draft: CreateDraft, write: Write) -> impl IntoView {
 
 #[component]
 fn KindField(draft: CreateDraft) -> impl IntoView {
-    let text = |kind: FlagKind| format!("{}: {}", words::kind(kind), words::kind_meaning(kind));
-    let options: Vec<(String, String)> = words::KINDS.map(|kind| (words::kind(kind).to_owned(), text(kind))).to_vec();
+    let text = |kind: FlagKind| format!("{}: {}", sentence::kind(kind), words::kind_meaning(kind));
+    let options: Vec<(String, String)> =
+        words::KINDS.map(|kind| (sentence::kind(kind).to_owned(), text(kind))).to_vec();
     let choose = move |name: String| {
-        if let Some(kind) = words::KINDS.into_iter().find(|kind| words::kind(*kind) == name) {
+        if let Some(kind) = words::KINDS.into_iter().find(|kind| sentence::kind(*kind) == name) {
             draft.kind.set(kind);
         }
     };
@@ -241,7 +243,7 @@ fn KindField(draft: CreateDraft) -> impl IntoView {
         <SelectField
             label="Kind"
             options=options
-            value=Signal::derive(move || words::kind(draft.kind.get()).to_owned())
+            value=Signal::derive(move || sentence::kind(draft.kind.get()).to_owned())
             on_change=choose
         />
     }

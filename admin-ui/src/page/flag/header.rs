@@ -38,7 +38,7 @@ pub fn Header(
                 parts.push(detail.name.clone());
             }
             parts.push(words::value_type(detail.definition.value_type).into());
-            parts.push(words::kind(detail.definition.kind).into());
+            parts.push(sentence::kind(detail.definition.kind).into());
             if detail.definition.client_visible {
                 parts.push("browsers may read it".into());
             }

@@ -1,11 +1,11 @@
 //! One flag in the list.
 
 use leptos::prelude::*;
+use shared::sentence;
 use shared::wire::api::environment::EnvironmentSummary;
 use shared::wire::api::flag::{FlagState, FlagSummary};
 
 use super::draft::is_kept;
-use super::words;
 use crate::piece::state::Shape;
 use crate::piece::when::When;
 use crate::route::Route;
@@ -47,7 +47,7 @@ pub fn FlagRow(
                     <a class="flag-key" href=route.link() translate="no">{key}</a>
                     <div class="flag-about">
                         {has_own_name.then(|| view! { <span>{flag.name}</span> })}
-                        <span class="muted">{words::kind(flag.kind)}</span>
+                        <span class="muted">{sentence::kind(flag.kind)}</span>
                         {tags}
                         {(hidden_tags > 0).then(|| view! { <span class="muted">{format!("+{hidden_tags}")}</span> })}
                     </div>

@@ -12,17 +12,6 @@ pub const KINDS: [FlagKind; 5] =
 pub const VALUE_TYPES: [ValueType; 5] =
     [ValueType::Boolean, ValueType::String, ValueType::Integer, ValueType::Float, ValueType::Object];
 
-/// `kill switch`.
-pub fn kind(kind: FlagKind) -> &'static str {
-    match kind {
-        FlagKind::Release => "release",
-        FlagKind::Experiment => "experiment",
-        FlagKind::Operational => "operational",
-        FlagKind::KillSwitch => "kill switch",
-        FlagKind::Permission => "permission",
-    }
-}
-
 /// What a kind is for.
 pub fn kind_meaning(kind: FlagKind) -> &'static str {
     match kind {

@@ -1,5 +1,5 @@
-//! What refers to what: noted when a document is saved, checked once all of a changeset are, so that its changes may
-//! come in any order. What is checked is what was saved, and whatever refers to it and may break with it; never the
+//! What refers to what: noted when a document is saved, checked once all of a changeset are, so that what refers and what
+//! is referred to may come in any order. What is checked is what was saved, and whatever refers to it and may break with it; never the
 //! whole project.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
