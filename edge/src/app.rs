@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwap;
+use tokio::sync::watch;
 
 use crate::count::Counters;
 use crate::metrics::Metrics;
@@ -19,9 +20,21 @@ pub struct App {
     /// What `/metrics` shows.
     pub metrics: Metrics,
     stopping: AtomicBool,
+    swaps: watch::Sender<()>,
 }
 
 impl App {
+    /// Lets everyone answer from a new snapshot, in one instant.
+    pub fn swap(&self, snapshot: Snapshot) {
+        self.snapshot.store(Arc::new(snapshot));
+        self.swaps.send_replace(());
+    }
+
+    /// Tells of every swap from now on; several may be told as one.
+    pub fn swaps(&self) -> watch::Receiver<()> {
+        self.swaps.subscribe()
+    }
+
     /// Makes readiness fail, so that nobody sends more requests here.
     pub fn begin_to_stop(&self) {
         self.stopping.store(true, Ordering::Relaxed);

@@ -13,7 +13,7 @@ use edge::config::Config;
 use edge::count::{Sender, Spool};
 use edge::disk::Folder;
 use edge::feed::Feed;
-use edge::http::{HttpState, Server};
+use edge::http::Server;
 use edge::report::{RECEIPTS_MAX, Reporter};
 use edge::{clock, telemetry};
 use tokio::signal::unix::{SignalKind, signal};
@@ -63,8 +63,7 @@ async fn run(arguments: Arguments) -> Result<(), Box<dyn std::error::Error + Sen
     let app = Arc::new(App::default());
     let bus = Bus::connect(&config.nats, &format!("fluxgate-edge {name}")).await?;
     let stop_http = CancellationToken::new();
-    let state = Arc::new(HttpState { app: Arc::clone(&app), bus: bus.clone() });
-    let server = Server::bind(&config.server, state, stop_http.clone()).await?;
+    let server = Server::bind(&config.server, Arc::clone(&app), bus.clone(), stop_http.clone()).await?;
     let address = server.address()?;
 
     let (receipt_sender, receipts) = mpsc::channel(RECEIPTS_MAX);

@@ -23,21 +23,27 @@ pub enum Route {
     Evaluate,
     /// `POST /ofrep/v1/evaluate/flags/{key}`.
     OfrepSingle,
+    /// `POST /ofrep/v1/evaluate/flags`.
+    OfrepBulk,
+    /// `GET /ofrep/v1/stream`.
+    Stream,
     /// Health and metrics.
     Health,
     /// Everything else.
     Other,
 }
 
-const ROUTES: [(Route, &str); 4] = [
+const ROUTES: [(Route, &str); 6] = [
     (Route::Evaluate, "/evaluate"),
     (Route::OfrepSingle, "/ofrep/v1/evaluate/flags/{key}"),
+    (Route::OfrepBulk, "/ofrep/v1/evaluate/flags"),
+    (Route::Stream, "/ofrep/v1/stream"),
     (Route::Health, "health"),
     (Route::Other, "other"),
 ];
 
 /// Statuses told apart; any other is counted in the last place.
-const STATUSES: [u16; 11] = [200, 400, 401, 403, 404, 405, 408, 413, 500, 503, 0];
+const STATUSES: [u16; 14] = [200, 204, 304, 400, 401, 403, 404, 405, 408, 413, 429, 500, 503, 0];
 
 /// Why a request was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,15 +60,18 @@ pub enum AuthFailure {
     Expired,
     /// A client key from a web origin that it is not for.
     Origin,
+    /// The token of an event stream is wrong or too old.
+    Token,
 }
 
-const AUTH_FAILURES: [(AuthFailure, &str); 6] = [
+const AUTH_FAILURES: [(AuthFailure, &str); 7] = [
     (AuthFailure::Missing, "missing"),
     (AuthFailure::Unknown, "unknown"),
     (AuthFailure::UnknownNotLive, "unknown_not_live"),
     (AuthFailure::Revoked, "revoked"),
     (AuthFailure::Expired, "expired"),
     (AuthFailure::Origin, "origin"),
+    (AuthFailure::Token, "token"),
 ];
 
 /// Evaluations of one environment by reason.
@@ -74,6 +83,25 @@ impl EnvironmentStats {
     #[inline]
     pub fn add(&self, reason: Reason) {
         self.0[reason as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts many at once.
+    pub fn add_all(&self, tally: &Tally) {
+        for (counter, count) in self.0.iter().zip(tally.0).filter(|(_, count)| *count > 0) {
+            counter.fetch_add(count, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Evaluations by reason, gathered before they are counted together.
+#[derive(Debug, Default)]
+pub struct Tally([u64; REASONS.len()]);
+
+impl Tally {
+    /// Adds one evaluation.
+    #[inline]
+    pub fn add(&mut self, reason: Reason) {
+        self.0[reason as usize] += 1;
     }
 }
 
@@ -130,6 +158,10 @@ pub struct Metrics {
     pub counts_lost: AtomicU64,
     /// Files that could not be written.
     pub disk_failures: AtomicU64,
+    /// Event streams that are open.
+    pub streams: AtomicU64,
+    /// Events sent to them.
+    pub stream_events: AtomicU64,
 }
 
 impl Metrics {
@@ -187,6 +219,8 @@ impl Metrics {
             ("analytics_unsent", "gauge", "Evaluations gathered, not acknowledged.", load(&self.counts_unsent)),
             ("analytics_dropped_total", "counter", "Evaluations counted and then lost.", load(&self.counts_lost)),
             ("disk_failures_total", "counter", "Files that could not be written.", load(&self.disk_failures)),
+            ("sse_clients", "gauge", "Event streams that are open.", load(&self.streams)),
+            ("sse_events_total", "counter", "Events sent to event streams.", load(&self.stream_events)),
             ("resident_memory_bytes", "gauge", "Resident memory.", crate::report::resident_bytes()),
         ];
         for (name, kind, help, value) in figures {

@@ -13,10 +13,10 @@ use crate::snapshot::{Environment, KeyHash, SdkKey, Snapshot};
 const API_KEY: &str = "x-api-key";
 
 /// What a request brought to prove who it is.
-#[derive(Clone, Copy, Debug)]
-pub struct Credential<'h> {
+#[derive(Clone, Debug)]
+pub struct Credential {
     hash: Option<KeyHash>,
-    origin: Option<&'h HeaderValue>,
+    origin: Option<HeaderValue>,
 }
 
 /// Why a request is not answered.
@@ -28,45 +28,74 @@ pub enum Refusal {
     Denied(AuthFailure),
 }
 
-impl<'h> Credential<'h> {
+impl Credential {
     /// The credential in a request's headers, its key already hashed.
-    pub fn of(headers: &'h HeaderMap) -> Self {
+    pub fn of(headers: &HeaderMap) -> Self {
         let bearer = headers.get(AUTHORIZATION).and_then(|value| bearer(value.as_bytes()));
         let key = bearer.or_else(|| headers.get(API_KEY).map(|value| value.as_bytes().trim_ascii()));
         let hash = key.filter(|key| !key.is_empty()).map(|key| Sha256::digest(key).into());
-        Self { hash, origin: headers.get(ORIGIN) }
+        Self { hash, origin: headers.get(ORIGIN).cloned() }
+    }
+
+    /// The web origin that the request comes from, where it says so.
+    pub fn origin(&self) -> Option<&HeaderValue> {
+        self.origin.as_ref()
     }
 
     /// The environment that the key opens.
-    pub fn open<'s>(&self, snapshot: &'s Snapshot) -> Result<(&'s SdkKey, &'s Environment), Refusal> {
+    pub fn open<'s>(&self, snapshot: &'s Snapshot) -> Result<Opened<'s>, Refusal> {
         if snapshot.environments.is_empty() {
             return Err(Refusal::NotReady);
         }
         let hash = self.hash.ok_or(Refusal::Denied(AuthFailure::Missing))?;
-        // Web clients take 401 for final, so it is said only when it is certain.
-        let unknown = if snapshot.knows_all_keys { AuthFailure::Unknown } else { AuthFailure::UnknownNotLive };
-        let key = snapshot.keys.get(&hash).ok_or(Refusal::Denied(unknown))?;
-        if key.is_revoked {
-            return Err(Refusal::Denied(AuthFailure::Revoked));
-        }
-        if key.expires_at_ms.is_some_and(|at| clock::now_ms() >= at) {
-            return Err(Refusal::Denied(AuthFailure::Expired));
-        }
-        if key.kind == SdkKeyKind::Client && !self.is_from(&key.origins) {
-            return Err(Refusal::Denied(AuthFailure::Origin));
-        }
-        let environment = snapshot.environments.get(&key.environment).ok_or(Refusal::NotReady)?;
-        Ok((key, environment))
+        let key = snapshot.keys.get(&hash).ok_or_else(|| unknown(snapshot))?;
+        admit(snapshot, hash, key, self.origin.as_ref())
     }
+}
 
-    /// Requests without an origin come from apps rather than web pages, which cannot be held to one.
-    fn is_from(&self, origins: &[String]) -> bool {
-        match self.origin {
-            Some(origin) if !origins.is_empty() => {
-                origins.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(origin.as_bytes()))
-            }
-            _ => true,
+/// What a key opens.
+#[derive(Clone, Copy, Debug)]
+pub struct Opened<'s> {
+    /// Hash of the key.
+    pub hash: KeyHash,
+    /// The key.
+    pub key: &'s SdkKey,
+    /// What it may ask about.
+    pub environment: &'s Environment,
+}
+
+/// Why a key that is not found is refused. Web clients take 401 for final, so it is said only when it is certain.
+pub fn unknown(snapshot: &Snapshot) -> Refusal {
+    Refusal::Denied(if snapshot.knows_all_keys { AuthFailure::Unknown } else { AuthFailure::UnknownNotLive })
+}
+
+/// Opens the environment of a key that was found, unless it is refused.
+pub fn admit<'s>(
+    snapshot: &'s Snapshot,
+    hash: KeyHash,
+    key: &'s SdkKey,
+    origin: Option<&HeaderValue>,
+) -> Result<Opened<'s>, Refusal> {
+    if key.is_revoked {
+        return Err(Refusal::Denied(AuthFailure::Revoked));
+    }
+    if key.expires_at_ms.is_some_and(|at| clock::now_ms() >= at) {
+        return Err(Refusal::Denied(AuthFailure::Expired));
+    }
+    if key.kind == SdkKeyKind::Client && !is_from(origin, &key.origins) {
+        return Err(Refusal::Denied(AuthFailure::Origin));
+    }
+    let environment = snapshot.environments.get(&key.environment).ok_or(Refusal::NotReady)?;
+    Ok(Opened { hash, key, environment })
+}
+
+/// Requests without an origin come from apps rather than web pages, which cannot be held to one.
+fn is_from(origin: Option<&HeaderValue>, origins: &[String]) -> bool {
+    match origin {
+        Some(origin) if !origins.is_empty() => {
+            origins.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(origin.as_bytes()))
         }
+        _ => true,
     }
 }
 

@@ -48,6 +48,8 @@ pub struct Server {
     pub name: String,
     /// The most connections at once, 1 to 1,000,000; further ones wait in the kernel's queue.
     pub connections_max: u32,
+    /// The most event streams at once, 1 to 1,000,000; never more than three quarters of the connections.
+    pub streams_max: u32,
     /// How long a client may take for a request's head, and a connection may idle, in seconds, 1 to 3,600.
     pub header_timeout_seconds: u64,
 }
@@ -118,6 +120,7 @@ impl Default for Config {
                 listen: SocketAddr::from(([127, 0, 0, 1], 8081)),
                 name: host_name(),
                 connections_max: 20_000,
+                streams_max: 15_000,
                 header_timeout_seconds: 60,
             },
             nats: Nats { url: "nats://127.0.0.1:4222".into(), user: None, password: None, password_file: None },
@@ -187,6 +190,7 @@ impl Config {
         let server = &self.server;
         require("server.name", (1..=100).contains(&server.name.chars().count()), "use 1 to 100 characters")?;
         require("server.connections_max", (1..=1_000_000).contains(&server.connections_max), "use 1 to 1000000")?;
+        require("server.streams_max", (1..=1_000_000).contains(&server.streams_max), "use 1 to 1000000")?;
         let head = server.header_timeout_seconds;
         require("server.header_timeout_seconds", (1..=3_600).contains(&head), "use 1 to 3600 seconds")?;
         require("counts.interval_seconds", (1..=60).contains(&self.counts.interval_seconds), "use 1 to 60 seconds")?;

@@ -22,10 +22,11 @@ const fn number(path: &'static str, example: &'static str) -> Setting {
     Setting { path, is_number: true, example }
 }
 
-const SETTINGS: [Setting; 12] = [
+const SETTINGS: [Setting; 13] = [
     text("server.listen", "127.0.0.1:8081"),
     text("server.name", "edge-1"),
     number("server.connections_max", "20000"),
+    number("server.streams_max", "15000"),
     number("server.header_timeout_seconds", "60"),
     text("nats.url", "nats://127.0.0.1:4222"),
     text("nats.user", "edge"),

@@ -295,7 +295,7 @@ impl Feed {
 
     fn publish(&mut self) {
         let snapshot = self.stage.snapshot(self.is_live);
-        self.app.snapshot.store(Arc::new(snapshot));
+        self.app.swap(snapshot);
     }
 }
 

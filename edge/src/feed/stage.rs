@@ -13,7 +13,7 @@ use crate::count::Counters;
 use crate::disk::Record;
 use crate::feed::image;
 use crate::feed::staged::Staged;
-use crate::snapshot::{Change, Held, KeyHash, SdkKey, Snapshot};
+use crate::snapshot::{Change, Held, Keys, Snapshot};
 
 /// A running watch that waited so long for an environment's value swaps what it has.
 pub(super) const WAIT_MAX: Duration = Duration::from_secs(1);
@@ -25,7 +25,7 @@ pub(super) struct Stage {
     environments: BTreeMap<EnvironmentId, Staged>,
     /// Everything that was in the bucket when the read began has arrived.
     is_read: bool,
-    keys: Arc<HashMap<KeyHash, SdkKey>>,
+    keys: Arc<Keys>,
     counters: Arc<Counters>,
 }
 

@@ -27,6 +27,8 @@ pub(super) struct Answer {
     pub(super) body: Vec<u8>,
     /// The rest of the request was not read, so the connection cannot go on.
     pub(super) closes: bool,
+    /// The methods that the address takes, when it was asked by another.
+    pub(super) allowed: Option<&'static str>,
 }
 
 impl Answer {
@@ -38,24 +40,15 @@ impl Answer {
         let mut body = Vec::with_capacity(CAPACITY + outcome.value.map_or(0, str::len));
         body.extend_from_slice(key_name(form));
         string(&mut body, key);
-        if let Some(value) = outcome.value {
-            body.extend_from_slice(b",\"value\":");
-            body.extend_from_slice(value.as_bytes());
-        }
-        if let Some(variant) = outcome.variant {
-            body.extend_from_slice(b",\"variant\":");
-            string(&mut body, variant);
-        }
-        body.extend_from_slice(b",\"reason\":\"");
-        body.extend_from_slice(outcome.reason.as_str().as_bytes());
-        body.extend_from_slice(b"\",\"metadata\":{");
+        result(&mut body, outcome);
+        body.extend_from_slice(b",\"metadata\":{");
         body.extend_from_slice(metadata.as_bytes());
         if let Some(parent) = outcome.blocked_by {
             body.extend_from_slice(b",\"blockedBy\":");
-            string(&mut body, parent);
+            plain(&mut body, parent);
         }
         body.extend_from_slice(b"}}");
-        Self { status: StatusCode::OK, body, closes: false }
+        Self { status: StatusCode::OK, body, closes: false, allowed: None }
     }
 
     /// An error, with the key where it is known.
@@ -89,7 +82,14 @@ impl Answer {
             body.push(b'}');
         }
         body.push(b'}');
-        Self { status, body, closes: false }
+        Self { status, body, closes: false, allowed: None }
+    }
+
+    /// The answer to a method that the address does not take.
+    pub(super) fn method_not_allowed(form: Form, key: Option<&str>, allowed: &'static str) -> Self {
+        let details = format!("this address takes only {allowed}");
+        let answer = Self::error(StatusCode::METHOD_NOT_ALLOWED, form, key, ErrorCode::General, &details, None);
+        Self { allowed: Some(allowed), ..answer }
     }
 
     /// The same answer, after which the connection ends.
@@ -105,14 +105,63 @@ impl Answer {
         match self.status {
             StatusCode::SERVICE_UNAVAILABLE => drop(headers.insert(RETRY_AFTER, RETRY_AFTER_SECONDS)),
             StatusCode::UNAUTHORIZED => drop(headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))),
-            StatusCode::METHOD_NOT_ALLOWED => drop(headers.insert(ALLOW, HeaderValue::from_static("POST"))),
             _ => {}
+        }
+        if let Some(allowed) = self.allowed {
+            headers.insert(ALLOW, HeaderValue::from_static(allowed));
         }
         if self.closes {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
         response
     }
+}
+
+/// Writes one flag's answer as an item of the bulk answer. What is the same for all of them stands beside the list, so
+/// that an item differs only when its flag's answer does.
+pub(super) fn item(out: &mut Vec<u8>, key: &str, outcome: &Outcome<'_>) {
+    out.extend_from_slice(key_name(Form::Ofrep));
+    // Keys of flags and variants are letters, digits and a few signs: nothing in them needs an escape.
+    plain(out, key);
+    match outcome.error {
+        Some((code, details)) => {
+            out.extend_from_slice(b",\"errorCode\":\"");
+            out.extend_from_slice(code.as_str().as_bytes());
+            out.extend_from_slice(b"\",\"errorDetails\":");
+            string(out, details);
+        }
+        None => {
+            result(out, outcome);
+            if let Some(parent) = outcome.blocked_by {
+                out.extend_from_slice(b",\"metadata\":{\"blockedBy\":");
+                plain(out, parent);
+                out.push(b'}');
+            }
+        }
+    }
+    out.push(b'}');
+}
+
+/// Writes value, variant and reason, those that are there.
+fn result(out: &mut Vec<u8>, outcome: &Outcome<'_>) {
+    if let Some(value) = outcome.value {
+        out.extend_from_slice(b",\"value\":");
+        out.extend_from_slice(value.as_bytes());
+    }
+    if let Some(variant) = outcome.variant {
+        out.extend_from_slice(b",\"variant\":");
+        plain(out, variant);
+    }
+    out.extend_from_slice(b",\"reason\":\"");
+    out.extend_from_slice(outcome.reason.as_str().as_bytes());
+    out.push(b'"');
+}
+
+/// Writes a JSON string that needs no escape.
+fn plain(out: &mut Vec<u8>, text: &str) {
+    out.push(b'"');
+    out.extend_from_slice(text.as_bytes());
+    out.push(b'"');
 }
 
 fn status_of(code: ErrorCode) -> StatusCode {

@@ -5,11 +5,15 @@
 
 mod answer;
 mod body;
+mod bulk;
+mod cors;
 mod descriptor;
 mod evaluate;
 mod health;
+mod receive;
 mod request;
 mod service;
+mod stream;
 
 use std::io;
 use std::net::SocketAddr;
@@ -48,6 +52,10 @@ pub struct HttpState {
     pub app: Arc<App>,
     /// For the connection's state.
     pub bus: Bus,
+    /// Room for event streams.
+    streams: Arc<Semaphore>,
+    /// The edge is told to stop.
+    stop: CancellationToken,
 }
 
 /// Why no requests can be taken.
@@ -83,7 +91,8 @@ impl Server {
     /// Binds the address and starts the workers.
     pub async fn bind(
         settings: &config::Server,
-        state: Arc<HttpState>,
+        app: Arc<App>,
+        bus: Bus,
         stop: CancellationToken,
     ) -> Result<Self, ListenError> {
         let address = settings.listen;
@@ -91,6 +100,11 @@ impl Server {
             io::ErrorKind::AddrInUse => ListenError::Taken(address),
             _ => ListenError::Other(address, error),
         })?;
+        let connections = descriptor::connections(settings.connections_max);
+        // Whoever asks for one answer must find room beside those who stay.
+        let streams = (settings.streams_max as usize).min(connections - connections / 4);
+        let streams = Arc::new(Semaphore::new(streams));
+        let state = Arc::new(HttpState { app, bus, streams, stop: stop.clone() });
         let count = std::thread::available_parallelism().map_or(1, usize::from);
         let head_timeout = Duration::from_secs(settings.header_timeout_seconds);
         let mut workers = Vec::with_capacity(count);
@@ -102,7 +116,7 @@ impl Server {
             let thread = std::thread::Builder::new().name(format!("http-{number}")).spawn(worker);
             workers.push((sender, thread.map_err(ListenError::Thread)?));
         }
-        let permits = Arc::new(Semaphore::new(descriptor::connections(settings.connections_max)));
+        let permits = Arc::new(Semaphore::new(connections));
         Ok(Self { listener, permits, workers })
     }
 

@@ -7,15 +7,16 @@ use axum::Router;
 use axum::body::Body as AxumBody;
 use bytes::Bytes;
 use http_body_util::{Either, Full};
-use hyper::Response;
 use hyper::body::Incoming;
+use hyper::{Method, Response};
 use tower::ServiceExt;
 
-use crate::http::{HttpState, evaluate};
+use crate::http::{HttpState, bulk, cors, evaluate, receive, stream};
 use crate::metrics::Route;
 
 const EVALUATE: &str = "/evaluate";
 const OFREP_SINGLE: &str = "/ofrep/v1/evaluate/flags/";
+const OFREP_BULK: &str = "/ofrep/v1/evaluate/flags";
 
 /// A body written by hand, or by the router.
 pub(super) type AnswerBody = Either<Full<Bytes>, AxumBody>;
@@ -27,10 +28,18 @@ pub(super) async fn serve(
     request: hyper::Request<Incoming>,
 ) -> Result<Response<AnswerBody>, Infallible> {
     let path = request.uri().path();
-    let response = if path == EVALUATE {
-        evaluate::evaluate(&state.app, request).await.map(Either::Left)
-    } else if path.len() > OFREP_SINGLE.len() && path.starts_with(OFREP_SINGLE) {
-        evaluate::evaluate_ofrep(&state.app, OFREP_SINGLE.len(), request).await.map(Either::Left)
+    let response = if let Some(route) = route_of_evaluation(path) {
+        if request.method() == Method::OPTIONS {
+            let methods = if route == Route::Stream { stream::GET } else { receive::POST };
+            state.app.metrics.request(route, 204);
+            return Ok(cors::preflight(methods).map(Either::Left));
+        }
+        match route {
+            Route::Evaluate => evaluate::evaluate(&state.app, request).await.map(Either::Left),
+            Route::OfrepBulk => bulk::evaluate(&state.app, request).await.map(Either::Left),
+            Route::Stream => stream::open(&state, &request.into_parts().0).map(Either::Right),
+            _ => evaluate::evaluate_ofrep(&state.app, OFREP_SINGLE.len(), request).await.map(Either::Left),
+        }
     } else {
         let route = if matches!(path, "/livez" | "/readyz" | "/metrics") { Route::Health } else { Route::Other };
         let response = router.oneshot(request).await?;
@@ -38,4 +47,15 @@ pub(super) async fn serve(
         response.map(Either::Right)
     };
     Ok(response)
+}
+
+/// The endpoint of an address that applications ask.
+fn route_of_evaluation(path: &str) -> Option<Route> {
+    match path {
+        EVALUATE => Some(Route::Evaluate),
+        OFREP_BULK => Some(Route::OfrepBulk),
+        stream::PATH => Some(Route::Stream),
+        _ if path.starts_with(OFREP_SINGLE) => Some(Route::OfrepSingle),
+        _ => None,
+    }
 }

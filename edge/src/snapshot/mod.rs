@@ -5,11 +5,11 @@
 mod body;
 mod held;
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, OnceLock};
 
 use shared::evaluation::{self, Flag, FlagMap, Keyed};
-use shared::model::id::EnvironmentId;
+use shared::model::id::{EnvironmentId, SdkKeyId};
 use shared::model::sdk_key::SdkKeyKind;
 
 use crate::count::{Cells, KeyCell};
@@ -27,7 +27,7 @@ pub struct Snapshot {
     /// Environments that are ready.
     pub environments: HashMap<EnvironmentId, Arc<Environment>>,
     /// SDK keys of all ready environments, refused ones included.
-    pub keys: Arc<HashMap<KeyHash, SdkKey>>,
+    pub keys: Arc<Keys>,
     /// Every change arrives as it is made.
     pub is_live: bool,
     /// All keys there are are known here, so that an unknown one is certainly wrong.
@@ -36,6 +36,33 @@ pub struct Snapshot {
     pub is_filling: bool,
     /// Keys of the bucket whose body this version cannot read; at most 100.
     pub unreadable: Vec<String>,
+}
+
+/// SDK keys, by their hash and by their id.
+#[derive(Debug, Default)]
+pub struct Keys {
+    by_hash: HashMap<KeyHash, SdkKey>,
+    by_id: HashMap<SdkKeyId, KeyHash>,
+}
+
+impl Keys {
+    /// The key of this hash.
+    pub fn get(&self, hash: &KeyHash) -> Option<&SdkKey> {
+        self.by_hash.get(hash)
+    }
+
+    /// The key of this id, with its hash.
+    pub fn find(&self, id: SdkKeyId) -> Option<(&KeyHash, &SdkKey)> {
+        self.by_hash.get_key_value(self.by_id.get(&id)?)
+    }
+}
+
+impl FromIterator<(KeyHash, SdkKey)> for Keys {
+    fn from_iter<I: IntoIterator<Item = (KeyHash, SdkKey)>>(keys: I) -> Self {
+        let by_hash: HashMap<KeyHash, SdkKey> = keys.into_iter().collect();
+        let by_id = by_hash.iter().map(|(hash, key)| (key.id, *hash)).collect();
+        Self { by_hash, by_id }
+    }
 }
 
 /// One environment, ready to answer.
@@ -55,6 +82,10 @@ pub struct Environment {
     pub metadata: Box<str>,
     /// By key.
     pub flags: FlagMap<FlagEntry>,
+    /// The same, sorted by key; made when all are first asked for.
+    pub sorted: OnceLock<Box<[FlagEntry]>>,
+    /// All times at which a condition on `$now` may turn, rising; made when first asked for.
+    pub boundaries: OnceLock<Box<[i64]>>,
     /// Evaluations by reason, shared by all revisions.
     pub stats: Arc<EnvironmentStats>,
 }
@@ -63,6 +94,30 @@ impl Environment {
     /// The flag of this key.
     pub fn flag(&self, key: &str) -> Option<&FlagEntry> {
         self.flags.get(key)
+    }
+
+    /// All flags, sorted by key.
+    pub fn flags_sorted(&self) -> &[FlagEntry] {
+        self.sorted.get_or_init(|| {
+            let mut flags: Vec<FlagEntry> = self.flags.iter().cloned().collect();
+            flags.sort_unstable_by(|a, b| a.key().cmp(b.key()));
+            flags.into()
+        })
+    }
+
+    /// The last time up to `now_ms`, and the first one after it, at which a condition on `$now` may turn; all in
+    /// milliseconds since 1970.
+    pub fn boundaries_around(&self, now_ms: i64) -> (Option<i64>, Option<i64>) {
+        let all = self.boundaries.get_or_init(|| {
+            let of_flag = |entry: &FlagEntry| {
+                let flag = Arc::clone(&entry.flag);
+                std::iter::successors(flag.flag.next_boundary_ms(i64::MIN), move |at| flag.flag.next_boundary_ms(*at))
+            };
+            let all: BTreeSet<i64> = self.flags.iter().flat_map(of_flag).collect();
+            all.into_iter().collect()
+        });
+        let at = all.partition_point(|boundary| *boundary <= now_ms);
+        (at.checked_sub(1).map(|before| all[before]), all.get(at).copied())
     }
 
     /// The same environment, marked out of date or not.
@@ -104,6 +159,8 @@ impl Keyed for FlagEntry {
 pub struct CountedFlag {
     /// Answers.
     pub flag: Flag,
+    /// Hash of what it was compiled from, the same on every edge.
+    pub digest: u64,
     /// Counts.
     pub cells: Arc<Cells>,
 }
@@ -111,6 +168,8 @@ pub struct CountedFlag {
 /// An SDK key as far as answering needs it.
 #[derive(Clone, Debug)]
 pub struct SdkKey {
+    /// Which.
+    pub id: SdkKeyId,
     /// What it may ask about.
     pub environment: EnvironmentId,
     /// Client keys see only flags that are `client_visible`.

@@ -174,7 +174,7 @@ async fn other_methods_and_addresses_are_named_as_such() {
             let request = edge.http.request(method.clone(), format!("{}{path}", edge.address)).bearer_auth(SERVER_KEY);
             let response = request.send().await.expect("an answer");
             assert_eq!(response.status(), StatusCode::METHOD_NOT_ALLOWED, "{method} {path}");
-            assert_eq!(response.headers()["allow"], "POST");
+            assert_eq!(response.headers()["allow"], "POST, OPTIONS");
         }
     }
     let (status, body) = post(&edge, "/nowhere", "").await;

@@ -4,11 +4,13 @@
 //! of them, the others on the first.
 
 mod bucket;
+mod bulk;
 mod count;
 mod evaluate;
 mod feed;
 mod old_reader;
 mod outage;
 mod report;
+mod stream;
 mod support;
 mod vectors;

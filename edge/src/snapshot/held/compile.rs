@@ -11,6 +11,7 @@ use shared::model::sdk_key::SdkKeyDefinition;
 use shared::model::segment::SegmentDefinition;
 use shared::wire::state::{Entity, FlagBody};
 use tracing::warn;
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::count::{Cells, Counters};
 use crate::snapshot::body::{
@@ -73,6 +74,7 @@ impl Held {
             None => counters.key(self.id, id),
         };
         let key = SdkKey {
+            id,
             environment: self.id,
             kind: definition.kind,
             origins: definition.origins.into(),
@@ -124,7 +126,8 @@ impl Held {
             Some(old) if old.cells.fit(&rules, &variants) => Arc::clone(&old.cells),
             _ => counters.flag(self.id, id, rules, variants),
         };
-        self.flags.insert(id, Arc::new(CountedFlag { flag, cells }));
+        let digest = xxh3_64(entry.body.as_ref().map_or(flag.key.as_str(), |body| &body.json).as_bytes());
+        self.flags.insert(id, Arc::new(CountedFlag { flag, digest, cells }));
     }
 
     /// Lets flags be found by their keys anew: of several of one key, as a restored database may leave them, the one

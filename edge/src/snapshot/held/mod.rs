@@ -3,7 +3,7 @@
 mod compile;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use shared::evaluation::{FlagMap, SegmentLookup};
 use shared::model::id::{EnvironmentId, FlagId, SdkKeyId, SegmentId};
@@ -213,6 +213,8 @@ impl Held {
             is_stale,
             metadata: metadata(&self.name, revision, is_stale),
             flags: self.by_key.clone(),
+            sorted: OnceLock::new(),
+            boundaries: OnceLock::new(),
             stats: Arc::clone(&self.stats),
         }
     }

@@ -26,8 +26,13 @@ pub(crate) type Answer = (StatusCode, Value);
 
 impl Edge {
     pub(crate) async fn start(nats: &Nats, folder: TempDir) -> Self {
+        Self::start_with(nats, folder, &[]).await
+    }
+
+    pub(crate) async fn start_with(nats: &Nats, folder: TempDir, settings: &[(&str, &str)]) -> Self {
         let log = File::options().create(true).append(true).open(folder.path().join("edge.log")).expect("a log");
-        let mut child = command(&nats.url(), folder.path()).stderr(log).spawn().expect("the edge starts");
+        let mut command = command(&nats.url(), folder.path());
+        let mut child = command.envs(settings.iter().copied()).stderr(log).spawn().expect("the edge starts");
         let output = child.stdout.take().expect("its output");
         let mut line = String::new();
         BufReader::new(output).read_line(&mut line).expect("a line");

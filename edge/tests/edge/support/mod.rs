@@ -50,6 +50,11 @@ impl World {
         Edge::start(&self.nats, tempfile::tempdir().expect("a folder")).await
     }
 
+    /// The same with further settings, as variables.
+    pub(crate) async fn edge_with(&self, settings: &[(&str, &str)]) -> Edge {
+        Edge::start_with(&self.nats, tempfile::tempdir().expect("a folder"), settings).await
+    }
+
     /// An edge that answers one flag, `checkout`, which is on for everybody.
     pub(crate) async fn ready_edge(&self) -> Edge {
         self.publisher.put_all(1, &[publisher::boolean("checkout", true)]).await;
