@@ -1,6 +1,6 @@
 //! What arrived and is not yet answered from; decides when an environment switches, and switches it at once.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -149,7 +149,7 @@ impl Stage {
 
     /// What is answered from next.
     pub(super) fn snapshot(&mut self, is_live: bool) -> Snapshot {
-        let mut environments = HashMap::new();
+        let mut environments = hashbrown::HashMap::new();
         for (id, staged) in &mut self.environments {
             let Some(current) = &mut staged.current else { continue };
             let is_stale = !is_live || !staged.is_confirmed;

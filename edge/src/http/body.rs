@@ -1,9 +1,12 @@
 //! Reads a request's body within its bounds.
 
 use std::ops::Deref;
+use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::poll;
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 use tokio::time::timeout;
@@ -46,7 +49,12 @@ pub(super) async fn read(body: &mut Incoming) -> Result<Whole, BodyError> {
     if body.size_hint().lower() > BODY_BYTES_MAX as u64 {
         return Err(BodyError::TooLong);
     }
-    timeout(READ_TIMEOUT, read_frames(body)).await.unwrap_or(Err(BodyError::TooSlow))
+    let mut reading = pin!(read_frames(body));
+    // Nearly every body came with its head; only one that did not is worth a timer.
+    match poll!(reading.as_mut()) {
+        Poll::Ready(read) => read,
+        Poll::Pending => timeout(READ_TIMEOUT, reading).await.unwrap_or(Err(BodyError::TooSlow)),
+    }
 }
 
 async fn read_frames(body: &mut Incoming) -> Result<Whole, BodyError> {

@@ -207,7 +207,7 @@ async fn serve(
         Ok(stream) => stream,
         Err(error) => return debug!(%error, "a connection was lost before it was served"),
     };
-    let service = service_fn(|request| service::serve(Arc::clone(&state), router.clone(), request));
+    let service = service_fn(|request| service::serve(&state, &router, request));
     let mut serving = pin!(http.serve_connection(TokioIo::new(stream), service));
     let ended = tokio::select! {
         biased;

@@ -23,8 +23,8 @@ pub(super) type AnswerBody = Either<Full<Bytes>, AxumBody>;
 
 /// Answers one request.
 pub(super) async fn serve(
-    state: Arc<HttpState>,
-    router: Router,
+    state: &Arc<HttpState>,
+    router: &Router,
     request: hyper::Request<Incoming>,
 ) -> Result<Response<AnswerBody>, Infallible> {
     let path = request.uri().path();
@@ -37,12 +37,12 @@ pub(super) async fn serve(
         match route {
             Route::Evaluate => evaluate::evaluate(&state.app, request).await.map(Either::Left),
             Route::OfrepBulk => bulk::evaluate(&state.app, request).await.map(Either::Left),
-            Route::Stream => stream::open(&state, &request.into_parts().0).map(Either::Right),
+            Route::Stream => stream::open(state, &request.into_parts().0).map(Either::Right),
             _ => evaluate::evaluate_ofrep(&state.app, OFREP_SINGLE.len(), request).await.map(Either::Left),
         }
     } else {
         let route = if matches!(path, "/livez" | "/readyz" | "/metrics") { Route::Health } else { Route::Other };
-        let response = router.oneshot(request).await?;
+        let response = router.clone().oneshot(request).await?;
         state.app.metrics.request(route, response.status().as_u16());
         response.map(Either::Right)
     };

@@ -5,9 +5,10 @@
 mod body;
 mod held;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
+use hashbrown::HashMap;
 use shared::evaluation::{self, Flag, FlagMap, Keyed};
 use shared::model::id::{EnvironmentId, SdkKeyId};
 use shared::model::sdk_key::SdkKeyKind;
