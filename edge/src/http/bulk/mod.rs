@@ -1,7 +1,6 @@
 //! `POST /ofrep/v1/evaluate/flags`: all flags that the key may see, for one context.
 //!
-//! All answers come from one snapshot and one moment. They are decided first and written only when the client does not
-//! hold them already: a 304 costs the evaluation alone, and counts nothing.
+//! All answers come from one snapshot and one moment. A 304 costs the evaluation alone, and counts nothing.
 
 mod etag;
 
@@ -10,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderValue, VARY};
+use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderValue, IF_NONE_MATCH, VARY};
 use hyper::{HeaderMap, Response, StatusCode};
 use shared::evaluation::{self, Context, ErrorCode, Outcome, Query};
 use shared::model::sdk_key::SdkKeyKind;
@@ -85,13 +84,39 @@ fn decide(app: &App, credential: &Credential, body: &[u8], headers: &HeaderMap, 
         Err(error) => return bad(ErrorCode::ParseError, &format!("the body cannot be read: {error}")),
     };
     let now_ms = clock::now_ms();
-    let answers = Answers::decide(&opened, &context, now_ms);
-    let is_old = opened.environment.revision < awaited;
-    if !is_old && answers.tag.is_held(headers) {
-        return not_modified(&answers.tag);
+    // A client that holds something, and nothing older than it asks for, most likely holds this: then no answer is kept.
+    if headers.contains_key(IF_NONE_MATCH) && opened.environment.revision >= awaited {
+        let tag = answer_each(&opened, &context, now_ms, |_, _| {});
+        if tag.is_held(headers) {
+            return not_modified(&tag);
+        }
     }
+    let answers = Answers::decide(&opened, &context, now_ms);
     answers.count(&opened);
     respond(Bytes::from(answers.write(&opened, now_ms)), StatusCode::OK, &answers.tag)
+}
+
+/// Decides every flag that the key may see, in the order of their keys.
+fn answer_each<'s>(
+    opened: &Opened<'s>,
+    context: &Context<'_>,
+    now_ms: i64,
+    mut take: impl FnMut(&'s FlagEntry, Outcome<'s>),
+) -> ETag {
+    let Opened { key, environment, .. } = *opened;
+    let query = Query { context, now_ms, asker: key.kind };
+    let mut hash = Hash::new(key.id.uuid().as_u64_pair().1);
+    hash.add(token::period(now_ms) as u64);
+    hash.add(u64::from(environment.is_stale));
+    for entry in environment.flags_sorted() {
+        if key.kind == SdkKeyKind::Client && !entry.flag.flag.client_visible {
+            continue;
+        }
+        let outcome = evaluation::evaluate_flag(environment, &entry.flag.flag, entry.is_killed, &query);
+        hash.add_answer(entry.flag.digest, &outcome);
+        take(entry, outcome);
+    }
+    ETag::new(environment.revision, hash)
 }
 
 /// The answers of all flags, in the order of their keys.
@@ -104,25 +129,14 @@ struct Answers<'s> {
 
 impl<'s> Answers<'s> {
     fn decide(opened: &Opened<'s>, context: &Context<'_>, now_ms: i64) -> Self {
-        let Opened { key, environment, .. } = *opened;
-        let query = Query { context, now_ms, asker: key.kind };
-        let flags = environment.flags_sorted();
-        let mut hash = Hash::new(key.id.uuid().as_u64_pair().1);
-        hash.add(token::period(now_ms) as u64);
-        hash.add(u64::from(environment.is_stale));
-        let mut list = Vec::with_capacity(flags.len());
+        let mut list = Vec::with_capacity(opened.environment.flags.len());
         let mut bytes = 512;
-        for entry in flags {
-            if key.kind == SdkKeyKind::Client && !entry.flag.flag.client_visible {
-                continue;
-            }
-            let outcome = evaluation::evaluate_flag(environment, &entry.flag.flag, entry.is_killed, &query);
-            hash.add_answer(entry.flag.digest, &outcome);
+        let tag = answer_each(opened, context, now_ms, |entry, outcome| {
             let (value, variant) = (outcome.value.map_or(0, str::len), outcome.variant.map_or(0, str::len));
             bytes += ITEM_BYTES + entry.flag.flag.key.as_str().len() + value + variant;
             list.push((entry, outcome));
-        }
-        Self { list, tag: ETag::new(environment.revision, hash), bytes }
+        });
+        Self { list, tag, bytes }
     }
 
     fn count(&self, opened: &Opened<'_>) {
