@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::error::Result;
 use crate::signal::Stop;
-use crate::{check, down, setup, test, ui, up};
+use crate::{check, down, setup, soak, test, ui, up};
 
 /// How FluxGate is built, run and tested.
 #[derive(Parser)]
@@ -26,6 +26,8 @@ enum Command {
     Ui(ui::Arguments),
     /// Runs every test on throw-away servers.
     Test(test::Arguments),
+    /// Puts load, changes and restarts of NATS on a whole product for half an hour.
+    Soak(soak::Arguments),
     /// Checks format, lints, documentation, query metadata and dependency rules.
     Check(check::Arguments),
 }
@@ -38,6 +40,7 @@ pub fn run() -> Result<()> {
         Command::Down => down::run(),
         Command::Ui(arguments) => ui::build(&arguments, &Stop::listen()?).map(drop),
         Command::Test(arguments) => test::run(&arguments),
+        Command::Soak(arguments) => soak::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
     }
 }

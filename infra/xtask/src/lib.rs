@@ -16,6 +16,7 @@ mod glue;
 mod say;
 mod setup;
 mod signal;
+mod soak;
 mod test;
 mod ui;
 mod up;
