@@ -1,6 +1,7 @@
 //! Everything that travels between the programs. Siblings meet only here.
 
 pub mod api;
+pub mod bundle;
 pub mod count;
 pub mod edge;
 pub mod problem;
