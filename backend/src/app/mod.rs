@@ -1,5 +1,6 @@
 //! What a person can do, one function each. `changeset` is the only way to change what a flag answers.
 
+pub mod bundle;
 pub mod changeset;
 pub mod count;
 pub mod demo;

@@ -2,6 +2,7 @@
 
 mod create_admin;
 mod create_demo;
+mod export_bundle;
 mod serve;
 
 use std::path::PathBuf;
@@ -13,6 +14,7 @@ use sqlx::PgPool;
 use sqlx::postgres::PgPoolOptions;
 use tokio_util::sync::CancellationToken;
 
+use crate::app::bundle::Selection;
 use crate::config::Config;
 use crate::error::chain;
 use crate::state::AppState;
@@ -63,6 +65,18 @@ enum Command {
         #[arg(long, env = "FLUXGATE_ADMIN_PASSWORD", hide_env_values = true)]
         password: String,
     },
+    /// Writes all that edges must hold to a file, for edges without a backend; it holds hashes of SDK keys.
+    ExportBundle {
+        /// One project alone.
+        #[arg(long, value_name = "KEY")]
+        project: Option<String>,
+        /// One environment of the project alone.
+        #[arg(long, value_name = "KEY", requires = "project")]
+        environment: Option<String>,
+        /// The file, replaced whole and readable by its owner alone; standard output when left out.
+        #[arg(long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
 }
 
 /// Runs a subcommand; a failure is printed with all its causes.
@@ -90,6 +104,12 @@ async fn dispatch(command: Command, config: Config) -> Result<(), Failure> {
         }
         Command::CreateAdmin { name, email, password } => {
             create_admin::run(&offline_state(config).await?, &name, &email, password).await
+        }
+        Command::ExportBundle { project, environment, output } => {
+            // It only reads, so it migrates nothing.
+            let pool = connect(&config).await?;
+            let state = AppState::new(config, pool, CancellationToken::new())?;
+            export_bundle::run(&state, &Selection { project, environment }, output.as_deref()).await
         }
     }
 }

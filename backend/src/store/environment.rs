@@ -24,6 +24,41 @@ pub struct Environment {
     pub state_bytes: i64,
 }
 
+/// An environment named as `project/environment`.
+#[derive(Clone, Debug)]
+pub struct NamedEnvironment {
+    /// Its id.
+    pub id: EnvironmentId,
+    /// Its project's key.
+    pub project: String,
+    /// Names it inside its project.
+    pub key: String,
+}
+
+/// Lists environments of all projects, or of the project of a key, or the one of a key in it; at most `limit`.
+pub async fn list_named(
+    db: &mut PgConnection,
+    project: Option<&str>,
+    environment: Option<&str>,
+    limit: i64,
+) -> Result<Vec<NamedEnvironment>, StoreError> {
+    let environments = sqlx::query_as!(
+        NamedEnvironment,
+        "select environments.id, projects.key as project, environments.key
+         from environments
+         join projects on projects.id = environments.project_id
+         where ($1::text is null or projects.key = $1) and ($2::text is null or environments.key = $2)
+         order by projects.key, environments.position
+         limit $3",
+        project,
+        environment,
+        limit,
+    )
+    .fetch_all(db)
+    .await?;
+    Ok(environments)
+}
+
 /// Lists the environments of a project in promotion order.
 pub async fn list(db: &mut PgConnection, project: ProjectId) -> Result<Vec<Environment>, StoreError> {
     let environments = sqlx::query_as!(
