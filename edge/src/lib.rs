@@ -5,8 +5,10 @@
 //! this edge is. [`config`] holds every setting.
 
 pub mod app;
+pub mod bundle;
 pub mod bus;
 pub mod clock;
+pub mod command;
 pub mod config;
 pub mod count;
 pub mod disk;

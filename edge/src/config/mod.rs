@@ -5,6 +5,8 @@
 //! invalid setting stops the start with its name and an example.
 
 mod setting;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use tracing_subscriber::EnvFilter;
 
-use setting::{PREFIX, Setting, nearest};
+use setting::{Kind, PREFIX, Setting, nearest};
 
 /// Read from the working folder when `--config` is not given and the file exists.
 const DEFAULT_FILE: &str = "edge.toml";
@@ -69,6 +71,9 @@ pub struct Nats {
     /// A file holding the password, in place of `password`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub password_file: Option<PathBuf>,
+    /// No connection at all: answers come from `storage.bundle` alone, nothing is counted or reported, and nothing is
+    /// written to disk.
+    pub offline: bool,
 }
 
 /// What survives a restart.
@@ -77,6 +82,10 @@ pub struct Nats {
 pub struct Storage {
     /// Folder of this edge alone; made when absent, with mode 0700.
     pub dir: PathBuf,
+    /// A state bundle to start from, as `fluxgate-backend export-bundle` writes it; of it and the folder's last good
+    /// state the newer one answers, per environment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bundle: Option<PathBuf>,
 }
 
 /// How evaluations are brought home.
@@ -123,8 +132,14 @@ impl Default for Config {
                 streams_max: 15_000,
                 header_timeout_seconds: 60,
             },
-            nats: Nats { url: "nats://127.0.0.1:4222".into(), user: None, password: None, password_file: None },
-            storage: Storage { dir: "./edge-data".into() },
+            nats: Nats {
+                url: "nats://127.0.0.1:4222".into(),
+                user: None,
+                password: None,
+                password_file: None,
+                offline: false,
+            },
+            storage: Storage { dir: "./edge-data".into(), bundle: None },
             counts: Counts { interval_seconds: 5 },
             log: Log { format: LogFormat::Pretty, filter: "info".into() },
         }
@@ -198,6 +213,10 @@ impl Config {
         let is_url = |url: &str| url.trim().parse::<async_nats::ServerAddr>().is_ok();
         require("nats.url", self.nats.url.split(',').all(is_url), "this is not an address of a NATS server")?;
         require("storage.dir", !self.storage.dir.as_os_str().is_empty(), "a folder is needed")?;
+        let is_file = self.storage.bundle.as_ref().is_none_or(|path| !path.as_os_str().is_empty());
+        require("storage.bundle", is_file, "name the file, or leave the setting out")?;
+        let problem = "it is missing, and an edge that is offline (nats.offline) has nothing else to answer from";
+        require("storage.bundle", !self.nats.offline || self.storage.bundle.is_some(), problem)?;
         if let Some(path) = self.nats.password_file.take() {
             let both = self.nats.password.is_none();
             require("nats.password_file", both, "nats.password is set too; keep one of the two")?;
@@ -217,11 +236,18 @@ fn merge(figment: Figment, name: &str, path: &str, value: &str) -> Result<Figmen
     let Some(setting) = Setting::of(path) else {
         return Err(ConfigError::Unknown(name.into(), nearest(path).example()));
     };
-    if setting.is_number {
-        let number: u64 = value.trim().parse().map_err(|_| setting.invalid(format!("'{value}' is not a number")))?;
-        Ok(figment.merge((path, number)))
-    } else {
-        Ok(figment.merge((path, value)))
+    match setting.kind {
+        Kind::Text => Ok(figment.merge((path, value))),
+        Kind::Number => {
+            let number: u64 =
+                value.trim().parse().map_err(|_| setting.invalid(format!("'{value}' is not a number")))?;
+            Ok(figment.merge((path, number)))
+        }
+        Kind::Switch => {
+            let is_on: bool =
+                value.trim().parse().map_err(|_| setting.invalid(format!("'{value}' is neither true nor false")))?;
+            Ok(figment.merge((path, is_on)))
+        }
     }
 }
 
@@ -248,63 +274,4 @@ fn host_name() -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let name: String = name.trim().chars().take(100).collect();
     if name.is_empty() { "edge".into() } else { name }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read(variables: &[(&str, &str)]) -> Result<Config, ConfigError> {
-        let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        Config::read(None, variables, &[])
-    }
-
-    fn error(variables: &[(&str, &str)]) -> String {
-        read(variables).expect_err("refused").to_string()
-    }
-
-    #[test]
-    fn variables_without_a_section_are_not_read() {
-        let config = read(&[("EDGE_PORT", "tcp://10.0.0.1:80"), ("EDGE_SERVER__NAME", "12")]).expect("settings");
-        assert_eq!(config.server.name, "12");
-    }
-
-    #[test]
-    fn an_unknown_or_invalid_setting_is_named_with_an_example() {
-        let unknown = error(&[("EDGE_SERVER__LISTN", "127.0.0.1:1")]);
-        assert!(unknown.contains("EDGE_SERVER__LISTN") && unknown.contains("EDGE_SERVER__LISTEN="), "{unknown}");
-        let invalid = error(&[("EDGE_SERVER__LISTEN", "8081")]);
-        assert!(invalid.contains("EDGE_SERVER__LISTEN=127.0.0.1:8081"), "{invalid}");
-        let zero = error(&[("EDGE_COUNTS__INTERVAL_SECONDS", "0")]);
-        assert!(zero.contains("EDGE_COUNTS__INTERVAL_SECONDS") && zero.contains("1 to 60"), "{zero}");
-        assert!(error(&[("EDGE_LOG__FORMAT", "xml")]).contains("EDGE_LOG__FORMAT=json"));
-    }
-
-    #[test]
-    fn a_file_is_overridden_by_variables_and_these_by_the_command_line() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let file = folder.path().join("edge.toml");
-        let toml = "[server]\nname = \"file\"\n[log]\nfilter = \"debug\"\n[nats]\nurl = \"nats://file:1\"\n";
-        std::fs::write(&file, toml).expect("a file");
-        let variables = [("EDGE_SERVER__NAME", "variable"), ("EDGE_LOG__FILTER", "warn")]
-            .map(|(a, b)| (a.to_owned(), b.to_owned()));
-        let config = Config::read(Some(&file), variables, &["server.name=flag".into()]).expect("settings");
-        assert_eq!((config.server.name.as_str(), config.log.filter.as_str()), ("flag", "warn"));
-        assert_eq!(config.nats.url, "nats://file:1");
-        std::fs::write(&file, "[server]\nnaem = \"x\"\n").expect("a file");
-        let error = Config::read(Some(&file), [], &[]).expect_err("refused").to_string();
-        assert!(error.contains("naem") && error.contains("EDGE_SERVER__"), "{error}");
-    }
-
-    #[test]
-    fn a_secret_may_lie_in_a_file() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let file = folder.path().join("password");
-        std::fs::write(&file, "secret\n").expect("a file");
-        let path = file.to_str().expect("a path");
-        let config = read(&[("EDGE_NATS__USER", "edge"), ("EDGE_NATS__PASSWORD_FILE", path)]).expect("settings");
-        assert_eq!(config.nats.password.as_deref(), Some("secret"));
-        let error = error(&[("EDGE_NATS__USER", "edge"), ("EDGE_NATS__PASSWORD_FILE", "/nowhere")]);
-        assert!(error.contains("EDGE_NATS__PASSWORD_FILE") && error.contains("/nowhere"), "{error}");
-    }
 }

@@ -10,19 +10,31 @@ pub(super) const PREFIX: &str = "EDGE_";
 /// A setting as a text source may give it.
 pub(super) struct Setting {
     pub(super) path: &'static str,
-    pub(super) is_number: bool,
+    pub(super) kind: Kind,
     example: &'static str,
 }
 
+/// What a setting's text says.
+pub(super) enum Kind {
+    Text,
+    Number,
+    /// `true` or `false`.
+    Switch,
+}
+
 const fn text(path: &'static str, example: &'static str) -> Setting {
-    Setting { path, is_number: false, example }
+    Setting { path, kind: Kind::Text, example }
 }
 
 const fn number(path: &'static str, example: &'static str) -> Setting {
-    Setting { path, is_number: true, example }
+    Setting { path, kind: Kind::Number, example }
 }
 
-const SETTINGS: [Setting; 13] = [
+const fn switch(path: &'static str, example: &'static str) -> Setting {
+    Setting { path, kind: Kind::Switch, example }
+}
+
+const SETTINGS: [Setting; 15] = [
     text("server.listen", "127.0.0.1:8081"),
     text("server.name", "edge-1"),
     number("server.connections_max", "20000"),
@@ -32,7 +44,9 @@ const SETTINGS: [Setting; 13] = [
     text("nats.user", "edge"),
     text("nats.password", "a-long-password"),
     text("nats.password_file", "/run/secrets/nats-password"),
+    switch("nats.offline", "true"),
     text("storage.dir", "/var/lib/fluxgate-edge"),
+    text("storage.bundle", "/etc/fluxgate/bundle.json"),
     number("counts.interval_seconds", "5"),
     text("log.format", "json"),
     text("log.filter", "info,edge=debug"),

@@ -41,9 +41,28 @@ fn raw(body: &Body) -> Option<Box<RawValue>> {
     RawValue::from_string(body.json.as_ref().into()).ok()
 }
 
-/// The records as changes in two passes per environment: bodies that could be read first, then the newest.
-pub(super) fn changes(records: &[Record]) -> BTreeMap<EnvironmentId, [Changes; 2]> {
-    let mut environments: BTreeMap<EnvironmentId, [Changes; 2]> = BTreeMap::new();
+/// What one source knows of one environment.
+#[derive(Default)]
+pub(super) struct Layer {
+    /// Bodies that could be read once, where the newest cannot.
+    pub(super) readable: Changes,
+    /// The newest of every key.
+    pub(super) newest: Changes,
+}
+
+impl Layer {
+    /// The environment's revision; `None` without its `environment` value.
+    pub(super) fn revision(&self) -> Option<u64> {
+        match self.newest.get(&Entity::Environment) {
+            Some(Change::Put(envelope)) => Some(envelope.revision),
+            _ => None,
+        }
+    }
+}
+
+/// The records of one source, by environment.
+pub(super) fn layers(records: &[Record]) -> BTreeMap<EnvironmentId, Layer> {
+    let mut environments: BTreeMap<EnvironmentId, Layer> = BTreeMap::new();
     for record in records {
         let key: StateKey = match record.key.parse() {
             Ok(key) => key,
@@ -52,12 +71,12 @@ pub(super) fn changes(records: &[Record]) -> BTreeMap<EnvironmentId, [Changes; 2
                 continue;
             }
         };
-        let [readable, newest] = environments.entry(key.environment).or_default();
+        let layer = environments.entry(key.environment).or_default();
         if let Some(body) = &record.readable {
             let envelope = Envelope { format: FORMAT, body: Some(body.clone()), ..record.envelope.clone() };
-            readable.insert(key.entity, Change::Put(envelope));
+            layer.readable.insert(key.entity, Change::Put(envelope));
         }
-        newest.insert(key.entity, Change::Put(record.envelope.clone()));
+        layer.newest.insert(key.entity, Change::Put(record.envelope.clone()));
     }
     environments
 }

@@ -6,6 +6,7 @@
 
 mod behind;
 mod image;
+mod offline;
 mod stage;
 mod staged;
 mod watch;
@@ -29,9 +30,10 @@ use tracing::{debug, info, warn};
 use crate::app::App;
 use crate::bus::Bus;
 use crate::clock::{self, Backoff};
-use crate::disk::{Folder, StateFile};
+use crate::disk::{Folder, Record, StateFile};
 use crate::snapshot::Change;
 use behind::{Behind, Progress};
+pub use offline::answer_from;
 use stage::Stage;
 use watch::{Delivery, Look, Watch, WatchError};
 use writer::Writer;
@@ -63,17 +65,22 @@ enum Wake {
 }
 
 impl Feed {
-    /// Answers from the last good state at once, marked stale. `receipts` hears of every swap.
+    /// Answers from the last good state and the bundle at once, marked stale. `receipts` hears of every swap.
     pub fn start(
         app: Arc<App>,
         bus: Bus,
         folder: Folder,
+        bundle: &[Record],
         receipts: mpsc::Sender<EnvironmentRevision>,
         stop: CancellationToken,
     ) -> Self {
         let mut stage = Stage::new(Arc::clone(&app.counters));
-        stage.load(&StateFile::read(&folder));
-        let writer = Writer::new(Arc::clone(&app), folder);
+        stage.load(&[bundle, &StateFile::read(&folder)]);
+        let mut writer = Writer::new(Arc::clone(&app), folder);
+        if !bundle.is_empty() {
+            // The next start may come without the bundle.
+            writer.note_change();
+        }
         let mut feed = Self { app, bus, receipts, stage, stop, is_live: false, was_read: false, writer };
         feed.publish();
         feed

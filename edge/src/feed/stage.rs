@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::count::Counters;
 use crate::disk::Record;
-use crate::feed::image;
+use crate::feed::image::{self, Layer};
 use crate::feed::staged::Staged;
 use crate::snapshot::{Change, Held, Keys, Snapshot};
 
@@ -34,12 +34,22 @@ impl Stage {
         Self { environments: BTreeMap::new(), is_read: false, keys: Arc::default(), counters }
     }
 
-    /// Takes over what lay on disk; it stays unconfirmed until the bucket was read.
-    pub(super) fn load(&mut self, records: &[Record]) {
-        for (environment, passes) in image::changes(records) {
+    /// Takes over what lay on disk or in a bundle; it stays unconfirmed until the bucket was read. The newest source of
+    /// an environment replaces the others, of equally new ones the last; what any of them knows as refused stays so.
+    pub(super) fn load(&mut self, sources: &[&[Record]]) {
+        let mut environments: BTreeMap<EnvironmentId, Vec<Layer>> = BTreeMap::new();
+        for records in sources {
+            for (environment, layer) in image::layers(records) {
+                environments.entry(environment).or_default().push(layer);
+            }
+        }
+        for (environment, mut layers) in environments {
+            layers.sort_by_key(Layer::revision);
             let mut held = Held::new(environment);
-            for changes in passes {
-                held.apply(changes, None, &self.counters);
+            for Layer { readable, newest } in layers {
+                let found = newest.keys().copied().collect();
+                held.apply(readable, None, &self.counters);
+                held.apply(newest, Some(&found), &self.counters);
             }
             if held.revision().is_some() {
                 let staged = Staged { began_in_read: true, ..Staged::new(held) };
@@ -48,6 +58,11 @@ impl Stage {
             }
         }
         self.collect_keys();
+    }
+
+    /// Takes what was loaded for all there is, without a bucket to confirm it.
+    pub(super) fn confirm(&mut self) {
+        self.environments.values_mut().for_each(|staged| staged.is_confirmed = true);
     }
 
     /// Everything held, for the disk.
@@ -300,7 +315,7 @@ mod tests {
     fn what_lies_on_disk_comes_back_unconfirmed() {
         let stage = read_of_two_flags();
         let mut restarted = Stage::new(Arc::default());
-        restarted.load(&stage.records());
+        restarted.load(&[&stage.records()]);
         assert_eq!(flags_of(&mut restarted), Some(2));
         let snapshot = restarted.snapshot(true);
         assert!(snapshot.environments[&environment()].is_stale && !snapshot.knows_all_keys);

@@ -10,6 +10,7 @@ use axum::{Json, Router};
 use serde::Serialize;
 
 use crate::app::App;
+use crate::bus::Bus;
 use crate::http::HttpState;
 use crate::snapshot::Snapshot;
 
@@ -59,7 +60,7 @@ async fn show_liveness() -> Json<Liveness> {
 
 async fn show_readiness(State(state): State<Arc<HttpState>>) -> Response {
     let snapshot = state.app.snapshot.load();
-    let reason = unready(&state.app, &snapshot);
+    let reason = unready(&state.app, &snapshot, state.bus.is_none());
     let mut environments: Vec<EnvironmentReadiness> = snapshot
         .environments
         .values()
@@ -76,12 +77,12 @@ async fn show_readiness(State(state): State<Arc<HttpState>>) -> Response {
 }
 
 /// Why nobody should send requests here; `None` when all is well.
-fn unready(app: &App, snapshot: &Snapshot) -> Option<&'static str> {
+fn unready(app: &App, snapshot: &Snapshot, is_offline: bool) -> Option<&'static str> {
     if app.is_stopping() {
         Some("stopping: this edge is on its way out")
     } else if snapshot.environments.is_empty() {
         Some("no state: nothing came from NATS or from disk yet")
-    } else if !snapshot.is_live {
+    } else if !snapshot.is_live && !is_offline {
         Some("stale: answers come from memory, the feed is not live")
     } else if snapshot.environments.values().any(|environment| environment.is_stale) {
         Some("stale: the bucket does not hold everything that is answered from")
@@ -93,7 +94,7 @@ fn unready(app: &App, snapshot: &Snapshot) -> Option<&'static str> {
 }
 
 async fn show_metrics(State(state): State<Arc<HttpState>>) -> Response {
-    let text = state.app.metrics.render(&state.app.snapshot.load(), state.bus.is_up());
+    let text = state.app.metrics.render(&state.app.snapshot.load(), state.bus.as_ref().is_some_and(Bus::is_up));
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
 }
 

@@ -50,8 +50,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 pub struct HttpState {
     /// Answers and metrics.
     pub app: Arc<App>,
-    /// For the connection's state.
-    pub bus: Bus,
+    /// For the connection's state; none in an edge that is offline.
+    pub bus: Option<Bus>,
     /// Room for event streams.
     streams: Arc<Semaphore>,
     /// The edge is told to stop.
@@ -88,11 +88,11 @@ pub struct Server {
 }
 
 impl Server {
-    /// Binds the address and starts the workers.
+    /// Binds the address and starts the workers; an edge that is offline has no bus.
     pub async fn bind(
         settings: &config::Server,
         app: Arc<App>,
-        bus: Bus,
+        bus: Option<Bus>,
         stop: CancellationToken,
     ) -> Result<Self, ListenError> {
         let address = settings.listen;

@@ -5,6 +5,7 @@
 
 mod bucket;
 mod bulk;
+mod bundle;
 mod count;
 mod evaluate;
 mod feed;

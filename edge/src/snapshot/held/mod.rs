@@ -177,6 +177,7 @@ impl Held {
             }
         };
         let newest = envelope.body.as_deref().map(|json| Body::new(envelope.format, json));
+        let was_tombstone = old.as_ref().is_some_and(|entry| entry.deleted);
         let (was_deleted, kept) = old.map_or((true, None), |entry| (entry.deleted, entry.body));
         let is_readable = newest.as_ref().is_some_and(|body| is_readable(entity, body));
         let is_same = newest == kept && was_deleted == envelope.deleted;
@@ -189,7 +190,7 @@ impl Held {
         };
         // Once refused, refused for good: a database restored from before the revocation does not lift it. Kept as a
         // tombstone with its body, which is what the disk remembers of it.
-        let deleted = envelope.deleted || self.is_refused(entity);
+        let deleted = envelope.deleted || (is_key && was_tombstone) || self.is_refused(entity);
         let (revision, killed) = (envelope.revision, envelope.killed);
         self.entries.insert(entity, Entry { revision, killed, deleted, body, unreadable });
         is_same

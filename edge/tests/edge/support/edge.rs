@@ -30,9 +30,15 @@ impl Edge {
     }
 
     pub(crate) async fn start_with(nats: &Nats, folder: TempDir, settings: &[(&str, &str)]) -> Self {
-        let log = File::options().create(true).append(true).open(folder.path().join("edge.log")).expect("a log");
         let mut command = command(&nats.url(), folder.path());
-        let mut child = command.envs(settings.iter().copied()).stderr(log).spawn().expect("the edge starts");
+        command.envs(settings.iter().copied());
+        Self::run(command, folder)
+    }
+
+    /// An edge with a command line or settings of the test's own.
+    pub(crate) fn run(mut command: Command, folder: TempDir) -> Self {
+        let log = File::options().create(true).append(true).open(folder.path().join("edge.log")).expect("a log");
+        let mut child = command.stderr(log).spawn().expect("the edge starts");
         let output = child.stdout.take().expect("its output");
         let mut line = String::new();
         BufReader::new(output).read_line(&mut line).expect("a line");

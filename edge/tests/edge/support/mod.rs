@@ -1,5 +1,6 @@
 //! A world for one test: its own NATS, a publisher that writes what it likes, and edges.
 
+pub(crate) mod bundle;
 pub(crate) mod edge;
 pub(crate) mod nats;
 pub(crate) mod publisher;
