@@ -6,6 +6,7 @@
 mod bucket;
 mod bulk;
 mod bundle;
+mod command;
 mod count;
 mod evaluate;
 mod feed;

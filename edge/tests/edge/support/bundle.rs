@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use shared::model::id::EnvironmentId;
 use shared::wire::state::{Entity, StateKey};
+use uuid::Uuid;
 
 use super::publisher::{FlagBody, SERVER_KEY, environment, flag_id, key_id};
 
@@ -56,6 +57,12 @@ impl Draft {
     pub(crate) fn deleted_key(self, revision: u64, key: &str) -> Self {
         let envelope = json!({"format": 1, "revision": revision, "deleted": true});
         self.value(environment(), Entity::SdkKey(key_id(key)), envelope)
+    }
+
+    /// A segment of the usual environment.
+    pub(crate) fn segment(self, revision: u64, body: Value) -> Self {
+        let id = Entity::Segment(Uuid::from_u128(u128::from(revision)).into());
+        self.value(environment(), id, json!({"format": 1, "revision": revision, "body": body}))
     }
 
     /// Any envelope.
