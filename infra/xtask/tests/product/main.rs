@@ -1,6 +1,7 @@
 //! The whole product, through its real programs: PostgreSQL, NATS, the backend, two edges, and a browser.
 
 mod browser;
+mod bundle;
 mod count;
 mod outage;
 mod propagation;
