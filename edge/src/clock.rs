@@ -12,6 +12,14 @@ pub fn now_ms() -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
+/// Nanoseconds since 1970, in UTC.
+#[expect(clippy::disallowed_methods, reason = "this is the one home of the clock")]
+pub fn now_ns() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    // Fits until 2554.
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}
+
 /// Minutes since 1970, in UTC.
 pub fn minute() -> i64 {
     now_ms() / 60_000
@@ -26,6 +34,21 @@ pub fn until_next_minute() -> Duration {
 #[expect(clippy::disallowed_methods, reason = "this is the one home of ids")]
 pub fn new_process_id() -> ProcessId {
     Uuid::now_v7().into()
+}
+
+/// Any number with the same chance.
+pub fn random() -> u64 {
+    rand::random()
+}
+
+/// Random bytes that name something, so never all zero.
+pub fn random_bytes<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
+    rand::fill(&mut bytes);
+    if bytes == [0; N] {
+        bytes[N - 1] = 1;
+    }
+    bytes
 }
 
 /// A random part of `most`, so that many edges do not act in the same instant.

@@ -2,7 +2,7 @@
 //!
 //! [`feed`] follows the state bucket and swaps the [`snapshot`]; [`http`] answers from it; [`sdk_key`] says who may
 //! ask; [`count`] brings home how often; [`disk`] lets a restart survive an outage; [`report`] tells the backend how
-//! this edge is. [`config`] holds every setting.
+//! this edge is; [`trace`] follows requests across programs. [`config`] holds every setting.
 
 pub mod app;
 pub mod bundle;
@@ -19,3 +19,4 @@ pub mod report;
 pub mod sdk_key;
 pub mod snapshot;
 pub mod telemetry;
+pub mod trace;

@@ -6,9 +6,10 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use clap::Args;
+use shared::model::id::ProcessId;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinError, JoinHandle};
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
@@ -21,6 +22,7 @@ use crate::disk::{Folder, Record};
 use crate::feed::Feed;
 use crate::http::Server;
 use crate::report::{RECEIPTS_MAX, Reporter};
+use crate::trace::Tracer;
 use crate::{bundle, clock, feed, telemetry};
 
 #[derive(Debug, Args)]
@@ -102,7 +104,8 @@ async fn serve_offline(config: &Config, bundle: Vec<Record>) -> Result<(), Failu
         );
     }
     let stop_http = CancellationToken::new();
-    let server = Server::bind(&config.server, Arc::clone(&app), None, stop_http.clone()).await?;
+    let (tracer, traces) = trace(config, clock::new_process_id(), &app)?;
+    let server = Server::bind(&config.server, Arc::clone(&app), None, tracer, stop_http.clone()).await?;
     let mut end = End::new()?;
     let serving = begin(server, &stop_http)?;
     info!("answering from the bundle alone");
@@ -110,6 +113,7 @@ async fn serve_offline(config: &Config, bundle: Vec<Record>) -> Result<(), Failu
     app.begin_to_stop();
     stop_http.cancel();
     serving.await?;
+    traces.end().await?;
     info!("stopped");
     Ok(())
 }
@@ -125,7 +129,8 @@ async fn serve(config: Config, bundle: Vec<Record>) -> Result<(), Failure> {
     let app = Arc::new(App::default());
     let bus = Bus::connect(&config.nats, &format!("fluxgate-edge {name}")).await?;
     let stop_http = CancellationToken::new();
-    let server = Server::bind(&config.server, Arc::clone(&app), Some(bus.clone()), stop_http.clone()).await?;
+    let (tracer, traces) = trace(&config, process, &app)?;
+    let server = Server::bind(&config.server, Arc::clone(&app), Some(bus.clone()), tracer, stop_http.clone()).await?;
 
     let (receipt_sender, receipts) = mpsc::channel(RECEIPTS_MAX);
     let stop_feed = CancellationToken::new();
@@ -153,12 +158,38 @@ async fn serve(config: Config, bundle: Vec<Record>) -> Result<(), Failure> {
     serving.await?;
     stop_counts.cancel();
     counts.await?;
+    traces.end().await?;
     stop_reports.cancel();
     reports.await?;
     stop_feed.cancel();
     feed.await?;
     info!("stopped");
     Ok(())
+}
+
+/// The task that sends spans to a collector, where there is one.
+struct Traces {
+    stop: CancellationToken,
+    task: Option<JoinHandle<()>>,
+}
+
+impl Traces {
+    /// Sends what is left, within the exporter's own bounds.
+    async fn end(self) -> Result<(), JoinError> {
+        self.stop.cancel();
+        match self.task {
+            Some(task) => task.await,
+            None => Ok(()),
+        }
+    }
+}
+
+/// Begins to export spans, where the settings name a collector.
+fn trace(config: &Config, process: ProcessId, app: &Arc<App>) -> Result<(Option<Tracer>, Traces), Failure> {
+    let (tracer, exporter) = Tracer::new(&config.traces, process, Arc::clone(app))?.unzip();
+    let stop = CancellationToken::new();
+    let task = exporter.map(|exporter| tokio::spawn(exporter.run(stop.clone())));
+    Ok((tracer, Traces { stop, task }))
 }
 
 /// Takes requests from here on, and says where.

@@ -1,12 +1,13 @@
 //! Every setting of the edge with its default, unit and meaning.
 //!
 //! Defaults, then `edge.toml`, then the environment (`EDGE_NATS__URL` is `nats.url`), then `--set`; the later wins.
-//! Only variables with `__` are read, because Kubernetes adds `EDGE_PORT` and the like of its own. An unknown or
-//! invalid setting stops the start with its name and an example.
+//! Of the edge's own variables only those with `__` are read, because Kubernetes adds `EDGE_PORT` and the like of its
+//! own. An unknown or invalid setting stops the start with its name and an example.
 
 mod setting;
 #[cfg(test)]
 mod tests;
+mod traces;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,7 +20,9 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use tracing_subscriber::EnvFilter;
 
-use setting::{Kind, PREFIX, Setting, nearest};
+pub use traces::{Endpoint, Traces};
+
+use setting::{PREFIX, Setting, nearest, secret};
 
 /// Read from the working folder when `--config` is not given and the file exists.
 const DEFAULT_FILE: &str = "edge.toml";
@@ -38,6 +41,8 @@ pub struct Config {
     pub counts: Counts,
     /// What is logged.
     pub log: Log,
+    /// Where traces go.
+    pub traces: Traces,
 }
 
 /// Where and how requests are taken.
@@ -142,6 +147,7 @@ impl Default for Config {
             storage: Storage { dir: "./edge-data".into(), bundle: None },
             counts: Counts { interval_seconds: 5 },
             log: Log { format: LogFormat::Pretty, filter: "info".into() },
+            traces: Traces::default(),
         }
     }
 }
@@ -173,6 +179,12 @@ impl Config {
         overrides: &[String],
     ) -> Result<Self, ConfigError> {
         let mut figment = Figment::from(Serialized::defaults(Self::default()));
+        let variables: BTreeMap<String, String> = variables.into_iter().collect();
+        for (name, path) in BORROWED {
+            if let Some(value) = variables.get(name) {
+                figment = merge(figment, name, path, value)?;
+            }
+        }
         if let Some(path) = file {
             if let Err(error) = std::fs::metadata(path) {
                 return Err(ConfigError::File { path: path.into(), problem: error.to_string() });
@@ -181,13 +193,11 @@ impl Config {
         } else if Path::new(DEFAULT_FILE).exists() {
             figment = figment.merge(Toml::file_exact(DEFAULT_FILE));
         }
-        let variables: BTreeMap<String, String> = variables
-            .into_iter()
-            .filter(|(name, _)| name.strip_prefix(PREFIX).is_some_and(|rest| rest.contains("__")))
-            .collect();
-        for (name, value) in variables {
-            let path = name[PREFIX.len()..].to_ascii_lowercase().replace("__", ".");
-            figment = merge(figment, &name, &path, &value)?;
+        for (name, value) in &variables {
+            if let Some(own) = name.strip_prefix(PREFIX).filter(|own| own.contains("__")) {
+                let path = own.to_ascii_lowercase().replace("__", ".");
+                figment = merge(figment, name, &path, value)?;
+            }
         }
         for text in overrides {
             let (path, value) = text.split_once('=').unwrap_or((text, ""));
@@ -217,38 +227,25 @@ impl Config {
         require("storage.bundle", is_file, "name the file, or leave the setting out")?;
         let problem = "it is missing, and an edge that is offline (nats.offline) has nothing else to answer from";
         require("storage.bundle", !self.nats.offline || self.storage.bundle.is_some(), problem)?;
-        if let Some(path) = self.nats.password_file.take() {
-            let both = self.nats.password.is_none();
-            require("nats.password_file", both, "nats.password is set too; keep one of the two")?;
-            let read = std::fs::read_to_string(&path);
-            let problem = read.as_ref().err().map(|error| format!("{} cannot be read: {error}", path.display()));
-            require("nats.password_file", problem.is_none(), problem.as_deref().unwrap_or_default())?;
-            self.nats.password = read.ok().map(|text| text.trim_end_matches(['\r', '\n']).to_owned());
-        }
+        let Nats { password, password_file, .. } = &mut self.nats;
+        secret("nats.password", "nats.password_file", password, password_file)?;
         let is_pair = self.nats.user.is_some() == self.nats.password.is_some();
         require("nats.password", is_pair, "nats.user and nats.password go together")?;
+        self.traces.check()?;
         Ok(self)
     }
 }
+
+/// Variables of others that stand for a setting which neither a file nor a variable of the edge's own gives.
+const BORROWED: [(&str, &str); 2] =
+    [("OTEL_EXPORTER_OTLP_ENDPOINT", "traces.endpoint"), ("OTEL_RESOURCE_ATTRIBUTES", "traces.resource_attributes")];
 
 /// Adds one setting that came as text.
 fn merge(figment: Figment, name: &str, path: &str, value: &str) -> Result<Figment, ConfigError> {
     let Some(setting) = Setting::of(path) else {
         return Err(ConfigError::Unknown(name.into(), nearest(path).example()));
     };
-    match setting.kind {
-        Kind::Text => Ok(figment.merge((path, value))),
-        Kind::Number => {
-            let number: u64 =
-                value.trim().parse().map_err(|_| setting.invalid(format!("'{value}' is not a number")))?;
-            Ok(figment.merge((path, number)))
-        }
-        Kind::Switch => {
-            let is_on: bool =
-                value.trim().parse().map_err(|_| setting.invalid(format!("'{value}' is neither true nor false")))?;
-            Ok(figment.merge((path, is_on)))
-        }
-    }
+    Ok(figment.merge((path, setting.parse(value)?)))
 }
 
 /// Names the setting that figment complains about, with an example.

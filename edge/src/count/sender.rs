@@ -18,6 +18,7 @@ use crate::bus::Bus;
 use crate::clock::{self, Backoff};
 use crate::count::Spool;
 use crate::disk::Folder;
+use crate::metrics::CountsLost;
 
 /// How long the end of the process may wait for acknowledgements; what is left lies in the spool.
 pub const FLUSH_TIMEOUT: Duration = Duration::from_secs(3);
@@ -66,6 +67,7 @@ impl Sender {
         own_unsent: Arc<AtomicU64>,
     ) -> Self {
         let backoff = Backoff::new(RETRY_FIRST, RETRY_MAX);
+        app.metrics.counts_lost(CountsLost::Restarts, spool.lost_to_restarts);
         Self {
             app,
             bus,
@@ -135,12 +137,7 @@ impl Sender {
     /// the begin of a minute it belongs to the one before.
     async fn gather(&mut self, planned_ms: i64) {
         let minute = (planned_ms - 1).div_euclid(60_000);
-        let gathered = self.app.counters.harvest(minute, &mut self.spool.own.open);
-        let lost = self.spool.own.open.shrink();
-        if lost > 0 {
-            error!(lost, "too many different counts wait to be sent: the oldest are lost");
-            self.app.metrics.counts_lost.fetch_add(lost, Ordering::Relaxed);
-        }
+        let gathered = self.harvest(minute);
         let has_new = gathered > 0 || self.is_unwritten;
         if has_new && (self.in_flight.is_some() || self.retry_at.is_some()) {
             // Only what is open changed: the closed batch stays as it was sent.
@@ -149,6 +146,17 @@ impl Sender {
             self.send_next().await;
         }
         self.show();
+    }
+
+    /// Moves what was counted into the open accumulator and keeps that within its bound. Returns how much it was.
+    fn harvest(&mut self, minute: i64) -> u64 {
+        let gathered = self.app.counters.harvest(minute, &mut self.spool.own.open);
+        let lost = self.spool.own.open.shrink();
+        if lost > 0 {
+            error!(lost, "too many different counts wait to be sent: the oldest are lost");
+            self.app.metrics.counts_lost(CountsLost::Full, lost);
+        }
+        gathered
     }
 
     /// Closes the next batch, writes the spool, and only then publishes.
@@ -203,6 +211,8 @@ impl Sender {
                 return false;
             }
         };
+        let bytes = if self.spool.is_empty() { 0 } else { payload.len() as u64 };
+        self.app.metrics.counts_bytes.store(bytes, Ordering::Relaxed);
         let folder = self.folder.clone();
         let written = tokio::task::spawn_blocking(move || Spool::write(&folder, &payload)).await;
         self.is_unwritten = !matches!(written, Ok(Ok(())));
@@ -222,11 +232,7 @@ impl Sender {
     /// The last gathering, and as many batches as are acknowledged in time.
     async fn finish(mut self) {
         let deadline = Instant::now() + FLUSH_TIMEOUT;
-        self.app.counters.harvest(clock::minute(), &mut self.spool.own.open);
-        let lost = self.spool.own.open.shrink();
-        if lost > 0 {
-            error!(lost, "too many different counts wait to be sent: the oldest are lost");
-        }
+        self.harvest(clock::minute());
         self.write().await;
         self.backoff = Backoff::new(RETRY_FIRST, RETRY_FIRST);
         loop {

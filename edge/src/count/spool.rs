@@ -63,6 +63,8 @@ pub struct Spool {
     pub inherited: VecDeque<Identity>,
     /// Of this process.
     pub own: Identity,
+    /// Evaluations of processes too far back, which were let go of.
+    pub lost_to_restarts: u64,
 }
 
 impl Spool {
@@ -80,20 +82,22 @@ impl Spool {
             }
         };
         inherited.retain(|identity| !identity.is_empty());
+        let mut lost_to_restarts = 0;
         while inherited.len() > INHERITED_MAX
             && let Some(oldest) = inherited.pop_front()
         {
             // What was never closed was never sent, so it may go out under any name.
             if let Some(next) = inherited.front_mut() {
                 next.open.absorb(oldest.open);
-                next.open.shrink();
+                lost_to_restarts += next.open.shrink();
             }
             if let Some(batch) = oldest.closed {
                 let lost: u64 = batch.evaluations.iter().map(|entry| entry.count).sum();
+                lost_to_restarts += lost;
                 error!(process.id = %oldest.process, lost, "too many restarts without an acknowledgement: counts are lost");
             }
         }
-        Self { inherited, own: Identity::new(process) }
+        Self { inherited, own: Identity::new(process), lost_to_restarts }
     }
 
     /// The first who has something to send.
@@ -113,6 +117,11 @@ impl Spool {
     /// Evaluations not yet acknowledged, inherited ones included.
     pub fn unsent(&self) -> u64 {
         self.all().map(Identity::unsent).sum()
+    }
+
+    /// Nothing waits to be sent.
+    pub fn is_empty(&self) -> bool {
+        self.all().all(Identity::is_empty)
     }
 
     fn all(&self) -> impl Iterator<Item = &Identity> {
@@ -171,5 +180,24 @@ mod tests {
             sent.push((batch.process, batch.sequence, batch.evaluations[0].count));
         }
         assert_eq!(sent, [(old, 1, 3), (old, 2, 4), (new, 1, 5)]);
+    }
+
+    #[test]
+    fn what_too_many_restarts_cost_is_told() {
+        let parent = tempfile::tempdir().expect("a folder");
+        let folder = Folder::open(parent.path()).expect("free");
+        let mut spool = Spool::open(&folder, Uuid::from_u128(1).into());
+        for process in 2..=19 {
+            let mut identity = Identity::new(Uuid::from_u128(process).into());
+            count(&mut identity, 2);
+            assert!(identity.close());
+            count(&mut identity, 1);
+            spool.inherited.push_back(identity);
+        }
+        Spool::write(&folder, &spool.payload().expect("JSON")).expect("written");
+        let successor = Spool::open(&folder, Uuid::from_u128(20).into());
+        // The batches in flight of the oldest two; what was open of them goes out under the next name.
+        assert_eq!((successor.inherited.len(), successor.lost_to_restarts), (INHERITED_MAX, 4));
+        assert_eq!(successor.unsent(), 18 * 3 - 4);
     }
 }

@@ -1,6 +1,7 @@
 //! The two hot endpoints: `POST /evaluate` and OFREP's single evaluation.
 
 use std::borrow::Cow;
+use std::time::Instant;
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -19,32 +20,48 @@ use crate::http::receive::{Received, receive, refuse};
 use crate::http::request::Request;
 use crate::metrics::Route;
 use crate::sdk_key::Credential;
+use crate::trace::Span;
 
 /// What a message repeats of a key that a client made up.
 const KEY_CHARS_SHOWN: usize = 100;
 
 /// Answers `POST /evaluate`.
-pub(super) async fn evaluate(app: &App, request: hyper::Request<Incoming>) -> Response<Full<Bytes>> {
-    answer(app, Route::Evaluate, Form::Native, None, request).await
+pub(super) async fn evaluate(
+    app: &App,
+    request: hyper::Request<Incoming>,
+    span: Option<&mut Span>,
+) -> Response<Full<Bytes>> {
+    answer(app, Route::Evaluate, None, request, span).await
 }
 
 /// Answers `POST /ofrep/v1/evaluate/flags/{key}`; `at` is where the key begins in the path.
-pub(super) async fn evaluate_ofrep(app: &App, at: usize, request: hyper::Request<Incoming>) -> Response<Full<Bytes>> {
+pub(super) async fn evaluate_ofrep(
+    app: &App,
+    at: usize,
+    request: hyper::Request<Incoming>,
+    span: Option<&mut Span>,
+) -> Response<Full<Bytes>> {
     // Decoded exactly once. What is not text afterwards is no key, and is found nowhere.
     let uri = request.uri().clone();
     let key = percent_decode_str(&uri.path()[at..]).decode_utf8_lossy();
-    answer(app, Route::OfrepSingle, Form::Ofrep, Some(key), request).await
+    answer(app, Route::OfrepSingle, Some(key), request, span).await
 }
 
 async fn answer(
     app: &App,
     route: Route,
-    form: Form,
     key: Option<Cow<'_, str>>,
     request: hyper::Request<Incoming>,
+    span: Option<&mut Span>,
 ) -> Response<Full<Bytes>> {
+    let form = if route == Route::Evaluate { Form::Native } else { Form::Ofrep };
     let (answer, credential) = match receive(app, form, key.as_deref(), request).await {
-        Ok(Received { credential, body, .. }) => (decide(app, form, key, &credential, &body), credential),
+        Ok(Received { credential, body, .. }) => {
+            let began = Instant::now();
+            let answer = decide(app, form, key, &credential, &body, span);
+            app.metrics.evaluated(Mode::Single, began.elapsed());
+            (answer, credential)
+        }
         Err(refused) => refused,
     };
     app.metrics.request(route, answer.status.as_u16());
@@ -54,7 +71,14 @@ async fn answer(
 }
 
 /// Everything after the last byte was read, in one go: counting happens while the snapshot is held.
-fn decide(app: &App, form: Form, path_key: Option<Cow<'_, str>>, credential: &Credential, body: &[u8]) -> Answer {
+fn decide(
+    app: &App,
+    form: Form,
+    path_key: Option<Cow<'_, str>>,
+    credential: &Credential,
+    body: &[u8],
+    span: Option<&mut Span>,
+) -> Answer {
     let snapshot = app.snapshot.load();
     let opened = match credential.open(&snapshot) {
         Ok(opened) => opened,
@@ -91,6 +115,9 @@ fn decide(app: &App, form: Form, path_key: Option<Cow<'_, str>>, credential: &Cr
             entry.flag.cells.add(&outcome, Mode::Single);
             environment.stats.add(outcome.reason);
             let told = outcome.for_asker(sdk_key.kind);
+            if let Some(span) = span {
+                span.evaluated(environment, &key, &told, &context);
+            }
             Answer::outcome(form, &key, &told, &environment.metadata)
         }
         found => {
@@ -101,6 +128,9 @@ fn decide(app: &App, form: Form, path_key: Option<Cow<'_, str>>, credential: &Cr
                 hidden.flag.cells.add(&outcome, Mode::Single);
             }
             environment.stats.add(outcome.reason);
+            if let Some(span) = span {
+                span.evaluated(environment, &key, &outcome, &context);
+            }
             Answer::outcome(form, &key, &outcome, &environment.metadata)
         }
     }

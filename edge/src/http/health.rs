@@ -8,10 +8,11 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::app::App;
 use crate::bus::Bus;
-use crate::http::HttpState;
+use crate::http::{HttpState, docs};
 use crate::snapshot::Snapshot;
 
 /// Every route but the hot ones.
@@ -20,29 +21,44 @@ pub(super) fn router(state: Arc<HttpState>) -> Router {
         .route("/livez", get(show_liveness))
         .route("/readyz", get(show_readiness))
         .route("/metrics", get(show_metrics))
+        .merge(docs::router())
         .fallback(not_found)
         .with_state(state)
 }
 
-#[derive(Serialize)]
-struct Liveness {
+/// That the process runs.
+#[derive(Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Liveness {
+    #[schema(example = "alive")]
     status: &'static str,
 }
 
-#[derive(Serialize)]
-struct Readiness {
+/// Whether requests should be sent here.
+#[derive(Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({"ready": true, "stale": false,
+                          "environments": [{"name": "shop/production", "revision": 413, "stale": false}]}))]
+pub(super) struct Readiness {
     ready: bool,
+    /// Why not: begins with `stopping`, `no state`, `stale` or `incomplete`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     reason: Option<&'static str>,
     /// Answers may be out of date.
     stale: bool,
     environments: Vec<EnvironmentReadiness>,
 }
 
-#[derive(Serialize)]
-struct EnvironmentReadiness {
+/// How far one environment is.
+#[derive(Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct EnvironmentReadiness {
+    /// `project/environment`.
     name: String,
+    /// What is answered by.
     revision: u64,
+    /// Its answers may be out of date.
     stale: bool,
 }
 

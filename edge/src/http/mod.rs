@@ -8,8 +8,11 @@ mod body;
 mod bulk;
 mod cors;
 mod descriptor;
+mod docs;
 mod evaluate;
 mod health;
+mod log;
+pub mod openapi;
 mod receive;
 mod request;
 mod service;
@@ -19,6 +22,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -38,6 +42,8 @@ use tracing::{debug, error, warn};
 use crate::app::App;
 use crate::bus::Bus;
 use crate::config;
+use crate::trace::Tracer;
+use log::RequestLog;
 
 /// How long requests that were begun may take once the edge is told to stop.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(8);
@@ -56,6 +62,10 @@ pub struct HttpState {
     streams: Arc<Semaphore>,
     /// The edge is told to stop.
     stop: CancellationToken,
+    /// Decides who gets a span; none while traces are off.
+    tracer: Option<Tracer>,
+    /// Lines about requests.
+    log: RequestLog,
 }
 
 /// Why no requests can be taken.
@@ -93,6 +103,7 @@ impl Server {
         settings: &config::Server,
         app: Arc<App>,
         bus: Option<Bus>,
+        tracer: Option<Tracer>,
         stop: CancellationToken,
     ) -> Result<Self, ListenError> {
         let address = settings.listen;
@@ -104,7 +115,7 @@ impl Server {
         // Whoever asks for one answer must find room beside those who stay.
         let streams = (settings.streams_max as usize).min(connections - connections / 4);
         let streams = Arc::new(Semaphore::new(streams));
-        let state = Arc::new(HttpState { app, bus, streams, stop: stop.clone() });
+        let state = Arc::new(HttpState { app, bus, streams, stop: stop.clone(), tracer, log: RequestLog::default() });
         let count = std::thread::available_parallelism().map_or(1, usize::from);
         let head_timeout = Duration::from_secs(settings.header_timeout_seconds);
         let mut workers = Vec::with_capacity(count);
@@ -195,6 +206,22 @@ fn work(
     });
 }
 
+/// Counted as open for as long as it lives.
+struct OpenConnection(Arc<App>);
+
+impl OpenConnection {
+    fn count(app: &Arc<App>) -> Self {
+        app.metrics.connections.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(app))
+    }
+}
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        self.0.metrics.connections.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 async fn serve(
     http: http1::Builder,
     connection: Connection,
@@ -207,6 +234,7 @@ async fn serve(
         Ok(stream) => stream,
         Err(error) => return debug!(%error, "a connection was lost before it was served"),
     };
+    let _open = OpenConnection::count(&state.app);
     let service = service_fn(|request| service::serve(&state, &router, request));
     let mut serving = pin!(http.serve_connection(TokioIo::new(stream), service));
     let ended = tokio::select! {

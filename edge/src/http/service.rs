@@ -11,8 +11,10 @@ use hyper::body::Incoming;
 use hyper::{Method, Response};
 use tower::ServiceExt;
 
-use crate::http::{HttpState, bulk, cors, evaluate, receive, stream};
+use crate::http::log::Answered;
+use crate::http::{HttpState, bulk, cors, docs, evaluate, receive, stream};
 use crate::metrics::Route;
+use crate::trace::{Parent, Span};
 
 const EVALUATE: &str = "/evaluate";
 const OFREP_SINGLE: &str = "/ofrep/v1/evaluate/flags/";
@@ -21,41 +23,69 @@ const OFREP_BULK: &str = "/ofrep/v1/evaluate/flags";
 /// A body written by hand, or by the router.
 pub(super) type AnswerBody = Either<Full<Bytes>, AxumBody>;
 
-/// Answers one request.
+/// Answers one request, and says of it what is to be said.
 pub(super) async fn serve(
     state: &Arc<HttpState>,
     router: &Router,
     request: hyper::Request<Incoming>,
 ) -> Result<Response<AnswerBody>, Infallible> {
     let path = request.uri().path();
-    let response = if let Some(route) = route_of_evaluation(path) {
-        if request.method() == Method::OPTIONS {
-            let methods = if route == Route::Stream { stream::GET } else { receive::POST };
-            state.app.metrics.request(route, 204);
-            return Ok(cors::preflight(methods).map(Either::Left));
-        }
-        match route {
-            Route::Evaluate => evaluate::evaluate(&state.app, request).await.map(Either::Left),
-            Route::OfrepBulk => bulk::evaluate(&state.app, request).await.map(Either::Left),
-            Route::Stream => stream::open(state, &request.into_parts().0).map(Either::Right),
-            _ => evaluate::evaluate_ofrep(&state.app, OFREP_SINGLE.len(), request).await.map(Either::Left),
-        }
-    } else {
-        let route = if matches!(path, "/livez" | "/readyz" | "/metrics") { Route::Health } else { Route::Other };
-        let response = router.clone().oneshot(request).await?;
-        state.app.metrics.request(route, response.status().as_u16());
-        response.map(Either::Right)
-    };
+    let route = route_of(path);
+    let method = request.method().clone();
+    let began = state.log.begin();
+    let parent = Parent::of(request.headers());
+    let tracer = state.tracer.as_ref().filter(|_| is_traced(route));
+    let mut span = tracer.and_then(|tracer| tracer.begin(route, &method, path, parent));
+    let response = answer(state, router, route, request, span.as_deref_mut()).await?;
+    let status = response.status().as_u16();
+    let trace = span.as_ref().map(|span| span.trace()).or(parent.map(|parent| parent.trace));
+    if let (Some(tracer), Some(span)) = (tracer, span) {
+        tracer.end(span, status);
+    }
+    state.log.answered(Answered { method, route, status, trace, began });
     Ok(response)
 }
 
-/// The endpoint of an address that applications ask.
-fn route_of_evaluation(path: &str) -> Option<Route> {
-    match path {
-        EVALUATE => Some(Route::Evaluate),
-        OFREP_BULK => Some(Route::OfrepBulk),
-        stream::PATH => Some(Route::Stream),
-        _ if path.starts_with(OFREP_SINGLE) => Some(Route::OfrepSingle),
-        _ => None,
+async fn answer(
+    state: &Arc<HttpState>,
+    router: &Router,
+    route: Route,
+    request: hyper::Request<Incoming>,
+    span: Option<&mut Span>,
+) -> Result<Response<AnswerBody>, Infallible> {
+    let app = &state.app;
+    if matches!(route, Route::Health | Route::Docs | Route::Other) {
+        let response = router.clone().oneshot(request).await?;
+        app.metrics.request(route, response.status().as_u16());
+        return Ok(response.map(Either::Right));
     }
+    if request.method() == Method::OPTIONS {
+        let methods = if route == Route::Stream { stream::GET } else { receive::POST };
+        app.metrics.request(route, 204);
+        return Ok(cors::preflight(methods).map(Either::Left));
+    }
+    Ok(match route {
+        Route::Evaluate => evaluate::evaluate(app, request, span).await.map(Either::Left),
+        Route::OfrepBulk => bulk::evaluate(app, request, span).await.map(Either::Left),
+        Route::Stream => stream::open(state, &request.into_parts().0).map(Either::Right),
+        _ => evaluate::evaluate_ofrep(app, OFREP_SINGLE.len(), request, span).await.map(Either::Left),
+    })
+}
+
+/// What is asked for, as metrics and spans name it.
+fn route_of(path: &str) -> Route {
+    match path {
+        EVALUATE => Route::Evaluate,
+        OFREP_BULK => Route::OfrepBulk,
+        stream::PATH => Route::Stream,
+        _ if path.starts_with(OFREP_SINGLE) => Route::OfrepSingle,
+        "/livez" | "/readyz" | "/metrics" => Route::Health,
+        _ if docs::is_docs(path) => Route::Docs,
+        _ => Route::Other,
+    }
+}
+
+/// Probes and scrapes would fill a trace store with nothing, and a stream lasts for hours.
+fn is_traced(route: Route) -> bool {
+    matches!(route, Route::Evaluate | Route::OfrepSingle | Route::OfrepBulk)
 }

@@ -192,7 +192,7 @@ async fn a_stream_that_is_absent_or_full_gets_everything_once_it_is_back() {
     wait_for_count(&world, expected).await;
     let processes: Vec<ProcessId> = world.publisher.batches().await.iter().map(|batch| batch.process).collect();
     assert!(processes.iter().all(|process| *process == processes[0]));
-    assert_eq!(edge.metric("fluxgate_edge_analytics_dropped_total").await, 0.0);
+    assert_eq!(edge.metric("fluxgate_edge_analytics_dropped_total{why=\"full\"}").await, 0.0);
     edge.stop().await;
     assert_eq!(world.publisher.counted().await, expected);
 }

@@ -10,6 +10,7 @@ mod command;
 mod count;
 mod evaluate;
 mod feed;
+mod observe;
 mod old_reader;
 mod outage;
 mod report;

@@ -4,7 +4,7 @@
 
 mod etag;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -26,6 +26,7 @@ use crate::http::stream::{self, token};
 use crate::metrics::{Route, Tally};
 use crate::sdk_key::{Credential, Opened};
 use crate::snapshot::FlagEntry;
+use crate::trace::Span;
 pub(super) use etag::of_revision;
 use etag::{ETag, Hash, awaited_revision};
 
@@ -37,12 +38,19 @@ const PRIVATE: HeaderValue = HeaderValue::from_static("private, no-cache");
 const VARIES: HeaderValue = HeaderValue::from_static("Authorization, X-API-Key, Origin");
 
 /// Answers the bulk evaluation.
-pub(super) async fn evaluate(app: &App, request: hyper::Request<Incoming>) -> Response<Full<Bytes>> {
+pub(super) async fn evaluate(
+    app: &App,
+    request: hyper::Request<Incoming>,
+    span: Option<&mut Span>,
+) -> Response<Full<Bytes>> {
     let (mut response, credential) = match receive(app, Form::Ofrep, None, request).await {
         Ok(Received { head, credential, body }) => {
             let awaited = awaited_revision(head.uri.query());
             wait_for(app, &credential, awaited).await;
-            (decide(app, &credential, &body, &head.headers, awaited), credential)
+            let began = Instant::now();
+            let response = decide(app, &credential, &body, &head.headers, awaited, span);
+            app.metrics.evaluated(Mode::Bulk, began.elapsed());
+            (response, credential)
         }
         Err((answer, credential)) => (answer.into_response(), credential),
     };
@@ -68,7 +76,14 @@ async fn wait_for(app: &App, credential: &Credential, revision: u64) {
 }
 
 /// Everything after the last byte was read, in one go: counting happens while the snapshot is held.
-fn decide(app: &App, credential: &Credential, body: &[u8], headers: &HeaderMap, awaited: u64) -> Response<Full<Bytes>> {
+fn decide(
+    app: &App,
+    credential: &Credential,
+    body: &[u8],
+    headers: &HeaderMap,
+    awaited: u64,
+    span: Option<&mut Span>,
+) -> Response<Full<Bytes>> {
     let snapshot = app.snapshot.load();
     let opened = match credential.open(&snapshot) {
         Ok(opened) => opened,
@@ -93,6 +108,9 @@ fn decide(app: &App, credential: &Credential, body: &[u8], headers: &HeaderMap, 
     }
     let answers = Answers::decide(&opened, &context, now_ms);
     answers.count(&opened);
+    if let Some(span) = span {
+        span.evaluated_all(opened.environment, answers.list.len());
+    }
     respond(Bytes::from(answers.write(&opened, now_ms)), StatusCode::OK, &answers.tag)
 }
 

@@ -1,6 +1,7 @@
 //! A world for one test: its own NATS, a publisher that writes what it likes, and edges.
 
 pub(crate) mod bundle;
+pub(crate) mod collector;
 pub(crate) mod edge;
 pub(crate) mod nats;
 pub(crate) mod publisher;

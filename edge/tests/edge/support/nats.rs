@@ -36,7 +36,7 @@ pub(crate) fn binaries() -> Vec<String> {
 
 /// A port nobody listens at, below those the system gives to outgoing connections: a server that was down for a while
 /// finds it free again.
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     let ports = FIRST_PORT..=LAST_PORT;
     let mut given = GIVEN_PORTS.lock().unwrap_or_else(PoisonError::into_inner);
     let mut tries = (0..1000).map(|_| rand::random_range(ports.clone()));
