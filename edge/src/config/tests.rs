@@ -63,5 +63,5 @@ fn an_offline_edge_needs_a_bundle() {
     assert!(config.nats.offline);
     assert_eq!(config.storage.bundle.as_deref(), Some(Path::new("/bundle.json")));
     assert!(error(&[("EDGE_STORAGE__BUNDLE", "")]).contains("name the file"));
-    assert!(error(&[("EDGE_NATS__OFFLINE", "1")]).contains("'1' is neither true nor false"));
+    assert!(error(&[("EDGE_NATS__OFFLINE", "1")]).contains("'1' is not true or false"));
 }
