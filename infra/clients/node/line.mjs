@@ -1,17 +1,13 @@
-// One command per line on stdin, one answer per line on stdout, both JSON; what fails is an answer too.
+// One command per line on stdin, one answer per line on stdout, both JSON.
 import { createInterface } from "node:readline";
 
-/** Answers commands with the handler of their name until stdin ends. */
+import { answer } from "./answer.mjs";
+
+/** Answers commands until stdin ends. */
 export async function serve(handlers) {
   for await (const line of createInterface({ input: process.stdin })) {
-    const command = JSON.parse(line);
-    let answer;
-    try {
-      answer = { answer: (await handlers[command.do](command)) ?? null };
-    } catch (error) {
-      answer = { failed: String(error) };
-    }
-    process.stdout.write(JSON.stringify(answer) + "\n");
+    process.stdout.write(JSON.stringify(await answer(handlers, JSON.parse(line))) + "\n");
   }
+  // What the client keeps open would hold the process back.
   process.exit(0);
 }

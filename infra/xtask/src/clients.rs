@@ -60,7 +60,7 @@ fn fetch_once(folder: &Path, files: &[PathBuf], key: &str, fetch: impl FnOnce(&P
     let mut hash = Sha256::new().chain_update(key);
     let mut copies = Vec::new();
     for source in files {
-        let content = fs::read(&source).context(format_args!("reading {}", source.display()))?;
+        let content = fs::read(source).context(format_args!("reading {}", source.display()))?;
         hash.update(&content);
         copies.push((source.file_name().map(|name| folder.join(name)).unwrap_or_default(), content));
     }
@@ -95,7 +95,7 @@ mod tests {
         let (list, folder) = (scratch.path().join("list"), scratch.path().join("packages"));
         let fetch = |key: &str, result: Result<()>| {
             let mut fetched = None;
-            let done = fetch_once(&folder, &[list.clone()], key, |folder| {
+            let done = fetch_once(&folder, std::slice::from_ref(&list), key, |folder| {
                 fetched = fs::read_to_string(folder.join("list")).ok();
                 assert!(!folder.join("old").exists(), "what was there before is gone");
                 fs::write(folder.join("old"), "").expect("a file");

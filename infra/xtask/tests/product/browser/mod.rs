@@ -1,6 +1,6 @@
 //! The product in a real browser, as a person of a product team uses it.
 
-mod driver;
+pub(crate) mod driver;
 mod engine;
 
 use std::time::Instant;

@@ -13,6 +13,8 @@ pub(super) enum Client {
     Python,
     /// `open-feature-ofrep` for Rust.
     Rust,
+    /// `@openfeature/ofrep-web-provider`: it holds the bulk answer.
+    Web,
 }
 
 /// What an application sees.
@@ -32,7 +34,7 @@ pub(super) struct Case {
     pub(super) flag: &'static str,
     value_type: &'static str,
     fallback: Value,
-    context: Value,
+    pub(super) context: Value,
     right: Answer,
     others: Vec<(Client, Answer)>,
 }
@@ -67,8 +69,15 @@ impl Case {
             "value": answer.value, "variant": answer.variant, "reason": answer.reason, "error": answer.error,
             "metadata": {}
         });
-        if answer.error.is_none() {
+        let is_told = match client {
+            // Items of a bulk answer have no metadata of their own, lest every change touch them all.
+            Client::Web => answer.error == Some("FLAG_NOT_FOUND"),
+            _ => answer.error.is_none(),
+        };
+        if is_told {
             wanted["metadata"] = metadata.clone();
+        }
+        if answer.error.is_none() {
             if let Some(parent) = answer.blocked_by {
                 wanted["metadata"]["blockedBy"] = parent.into();
             }
@@ -110,8 +119,15 @@ fn fails(fallback: impl Into<Value>, error: &'static str) -> Answer {
 }
 
 /// Every question for a server client that holds a valid key.
-pub(super) fn cases() -> Vec<Case> {
-    [types(), reasons(), other_types(), unknown_flags()].concat()
+pub(super) fn server_cases() -> Vec<Case> {
+    let hidden = Case::new("server-only", "boolean", json!(false), serves(true, "on", "STATIC"));
+    [types(), reasons(), other_types(), unknown_flags(), vec![hidden]].concat()
+}
+
+/// Every question for a web client that holds a valid key.
+pub(super) fn web_cases() -> Vec<Case> {
+    let hidden = Case::new("server-only", "boolean", json!(false), fails(false, "FLAG_NOT_FOUND"));
+    [types(), reasons(), other_types(), unknown_flags(), vec![hidden]].concat()
 }
 
 fn types() -> Vec<Case> {
@@ -140,8 +156,8 @@ fn reasons() -> Vec<Case> {
             .but(Client::Rust, fails(true, "INVALID_CONTEXT")),
         asks("off/with-variant", serves(false, "off", "DISABLED")),
         asks("off/blocked", blocked),
-        // An answer without a value means "use the code's default". No released server client knows that yet; all of
-        // them end at the code's default, by way of an error.
+        // An answer without a value means "use the code's default". The released server clients do not know that yet;
+        // all of them end at the code's default, by way of an error.
         asks("off/with-nothing", code_default)
             .but(Client::Node, fails(true, "GENERAL"))
             .but(Client::Python, fails(true, "GENERAL"))
@@ -161,17 +177,22 @@ fn other_types() -> Vec<Case> {
         // Python alone tells an integer from a float both ways; JavaScript has one type of number.
         Case::new("types/integer", "float", json!(0.5), fails(0.5, "TYPE_MISMATCH"))
             .but(Client::Node, serves(LARGEST, "only", "STATIC"))
+            .but(Client::Web, serves(LARGEST, "only", "STATIC"))
             .but(Client::Rust, serves(LARGEST, "only", "STATIC")),
         Case::new("types/float", "integer", json!(7), fails(7, "TYPE_MISMATCH"))
             .but(Client::Node, serves(10.0, "only", "STATIC"))
+            .but(Client::Web, serves(10.0, "only", "STATIC"))
             .but(Client::Rust, fails(7, "PARSE_ERROR")),
     ]
 }
 
 fn unknown_flags() -> Vec<Case> {
-    ["missing", "no/such/flag", "größer", "😀", "a b", "toString", "__proto__", "100%25", "types/boolean/"]
-        .map(|flag| Case::new(flag, "boolean", json!(true), fails(true, "FLAG_NOT_FOUND")))
-        .to_vec()
+    let unknown = |flag| Case::new(flag, "boolean", json!(true), fails(true, "FLAG_NOT_FOUND"));
+    // It looks flags up in an object of JavaScript, where these are there and have no value.
+    let inherited = Answer { variant: None, ..serves(true, "", "DEFAULT") };
+    let plain = ["missing", "no/such/flag", "größer", "😀", "a b", "100%25", "types/boolean/"].map(unknown);
+    let of_objects = ["toString", "__proto__"].map(|flag| unknown(flag).but(Client::Web, inherited.clone()));
+    [plain.to_vec(), of_objects.to_vec()].concat()
 }
 
 /// What a client tells whose key is not accepted.

@@ -5,3 +5,4 @@ mod flag;
 mod script;
 mod server;
 mod snippet;
+mod web;

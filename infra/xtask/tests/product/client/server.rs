@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use xtask::stack::Options;
 
-use super::case::{Client, cases, refused};
+use super::case::{Client, refused, server_cases};
 use super::flag::create_all;
 use super::script::Script;
 use crate::support::Product;
@@ -34,7 +34,7 @@ async fn check(client: Client, mut script: Script) {
     let mut wrong = Vec::new();
     for headers in [json!({ "Authorization": format!("Bearer {key}") }), json!({ "X-API-Key": key })] {
         script.connect(&edge, &headers).await;
-        for case in cases() {
+        for case in server_cases() {
             wrong.extend(case.mismatch(client, &ask(&mut script, &case.question()).await, &metadata));
         }
     }

@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use serde_json::Value;
+use reqwest::Method;
+use serde_json::{Value, json};
 use tokio::process::Command;
 use tokio::time::timeout;
 use xtask::checkout;
@@ -11,6 +12,9 @@ use xtask::stack::Options;
 use xtask::stack::scratch::Scratch;
 
 use super::script::{node_folder, prepared};
+use super::web::client_key;
+use super::web::page::{Site, bundle};
+use crate::browser::driver::Browser;
 use crate::support::{PATIENCE, Product};
 
 const README: &str = "README.md";
@@ -51,6 +55,26 @@ async fn the_first_question_of_the_readme_has_the_answer_it_shows() {
         assert!(version.as_str().is_some_and(|text| text.parse::<u64>().is_ok()), "{version}");
     }
     assert_eq!(answer, shown);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_web_snippet_runs_as_it_stands_in_a_page_and_follows_the_flag() {
+    let product = Product::start(&Options { edges: 1, ..Options::default() }).await;
+    let key = client_key(&product).await;
+    let folder = node_folder();
+    fs::write(folder.path().join("snippet.mjs"), code(README, "Web", "js")).expect("a file");
+    let variables = [
+        ("import.meta.env.VITE_FLUXGATE_EDGE_URL", product.stack.edges[0].url()),
+        ("import.meta.env.VITE_FLUXGATE_CLIENT_KEY", &key.secret),
+    ];
+    let site = Site::start(bundle(folder.path(), "snippet.mjs", &variables).await).await;
+    let browser = Browser::start().await;
+    browser.go(&site.origin).await;
+    browser.wait_for_text("new checkout").await;
+    let kill = json!({ "environments": ["production"], "reason": "payments fail" });
+    product.api(Method::POST, "/flags/checkout/kill", None, Some(kill)).await;
+    browser.wait_for_text("old checkout").await;
+    browser.end().await;
 }
 
 fn code(document: &str, heading: &str, language: &str) -> String {
