@@ -22,7 +22,7 @@ struct Web {
 }
 
 enum Place {
-    Node(Script),
+    Node(Box<Script>),
     Page(Page),
 }
 
@@ -34,7 +34,7 @@ pub(super) struct ClientKey {
 
 impl Web {
     fn node() -> Self {
-        Self { place: Place::Node(Script::node("web-node.mjs")), events: Vec::new() }
+        Self { place: Place::Node(Box::new(Script::node("web-node.mjs"))), events: Vec::new() }
     }
 
     async fn page() -> Self {
