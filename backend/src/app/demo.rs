@@ -61,6 +61,7 @@ pub async fn create(
             environment: environment.parse().map_err(AppError::internal)?,
             name: format!("{name} servers"),
             kind: SdkKeyKind::Server,
+            origins: Vec::new(),
             expires_at: None,
         };
         secrets.push((environment, sdk_key::create(state, &ana, id, new).await?.secret));

@@ -3,7 +3,8 @@
 use shared::model::changeset::Note;
 use shared::model::id::{ProjectId, SdkKeyId};
 use shared::model::sdk_key::SdkKeyKind;
-use shared::wire::api::sdk_key::{CreateSdkKey, CreatedSdkKey, SdkKeyList, SdkKeySummary};
+use shared::model::web_origin::WebOrigin;
+use shared::wire::api::sdk_key::{CreateSdkKey, CreatedSdkKey, ORIGINS_MAX, SdkKeyList, SdkKeySummary};
 use time::OffsetDateTime;
 
 use crate::app::changeset::{self, Change, check_name};
@@ -27,6 +28,7 @@ pub async fn create(
     if expires_at.is_some_and(|at| at <= now) {
         return Err(AppError::field("expires_at", "the time has passed already; choose a later one or leave it out"));
     }
+    check_origins(body.kind, &body.origins)?;
     let environments = store::environment::list(&mut *state.pool.acquire().await?, project).await?;
     let environment = environments.into_iter().find(|known| known.key == body.environment.as_str());
     let environment = environment.ok_or_else(|| AppError::not_found("environment", &body.environment))?;
@@ -37,6 +39,7 @@ pub async fn create(
         environment: environment.key,
         name: body.name.trim().to_owned(),
         kind: kind_text(body.kind).to_owned(),
+        origins: body.origins.iter().map(ToString::to_string).collect(),
         hash: new.hash,
         hint: new.hint,
         expires_at,
@@ -69,6 +72,20 @@ pub async fn revoke(
     summary(find(state, project, id).await?)
 }
 
+fn check_origins(kind: SdkKeyKind, origins: &[WebOrigin]) -> Result<(), AppError> {
+    if kind == SdkKeyKind::Server && !origins.is_empty() {
+        return Err(AppError::field("origins", "a server key does not belong into web pages; leave its origins out"));
+    }
+    if origins.len() > ORIGINS_MAX {
+        let count = origins.len();
+        return Err(AppError::field(
+            "origins",
+            format!("a key has at most {ORIGINS_MAX} web origins; there are {count}"),
+        ));
+    }
+    Ok(())
+}
+
 /// The kind as stored in a column.
 pub(super) fn kind_of(text: &str) -> Result<SdkKeyKind, AppError> {
     match text {
@@ -96,6 +113,11 @@ fn summary(key: SdkKey) -> Result<SdkKeySummary, AppError> {
         environment: key.environment.parse().map_err(AppError::internal)?,
         name: key.name,
         kind: kind_of(&key.kind)?,
+        origins: key
+            .origins
+            .into_iter()
+            .map(|text| text.parse().map_err(AppError::internal))
+            .collect::<Result<_, _>>()?,
         hint: key.hint,
         created_at: key.created_at.into(),
         created_by: key.created_by,

@@ -22,6 +22,8 @@ pub struct SdkKey {
     pub name: String,
     /// `server` or `client`.
     pub kind: String,
+    /// Web origins it may be used from; empty means any.
+    pub origins: Vec<String>,
     /// SHA-256 of the key.
     pub hash: Vec<u8>,
     /// Beginning and end of the key.
@@ -43,7 +45,7 @@ pub async fn list(db: &mut PgConnection, project: ProjectId, id: Option<SdkKeyId
     let keys = sqlx::query_as!(
         SdkKey,
         r#"select sdk_keys.id, sdk_keys.environment_id, environments.key as environment, sdk_keys.name, sdk_keys.kind,
-                  sdk_keys.hash, sdk_keys.hint, sdk_keys.expires_at, sdk_keys.revoked_at, sdk_keys.created_at,
+                  sdk_keys.origins, sdk_keys.hash, sdk_keys.hint, sdk_keys.expires_at, sdk_keys.revoked_at, sdk_keys.created_at,
                   users.name as created_by,
                   (select max(minute) from sdk_key_counts where sdk_key_counts.key_id = sdk_keys.id) as last_used_at
            from sdk_keys
@@ -78,12 +80,13 @@ pub async fn count(db: &mut PgConnection, project: ProjectId) -> Result<i64, Sto
 /// Adds a key.
 pub async fn insert(db: &mut PgConnection, key: &SdkKey, author: UserId) -> Result<(), StoreError> {
     sqlx::query!(
-        "insert into sdk_keys (id, environment_id, name, kind, hash, hint, expires_at, created_at, created_by)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+        "insert into sdk_keys (id, environment_id, name, kind, origins, hash, hint, expires_at, created_at, created_by)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
         key.id.uuid(),
         key.environment_id.uuid(),
         key.name,
         key.kind,
+        &key.origins,
         key.hash,
         key.hint,
         key.expires_at,

@@ -44,3 +44,30 @@ async fn a_revoked_key_stays_revoked_and_only_its_environment_hears_of_it() {
     assert!(values[0].contains(r#""revoked":true"#), "{}", values[0]);
     ana.post("/projects/shop/keys/00000000-0000-0000-0000-000000000000/revoke", json!({})).await.expect(404);
 }
+
+#[tokio::test]
+async fn a_client_key_names_the_web_origins_that_edges_let_in() {
+    let app = App::start().await;
+    let ana = app.ana().await;
+    let new = |kind: &str, origins: serde_json::Value| json!({ "environment": "staging", "name": "web", "kind": kind, "origins": origins });
+    let typed = json!(["HTTPS://Shop.example/", "http://localhost:5173"]);
+    let created = ana.post("/projects/shop/keys", new("client", typed)).await.expect(201).body;
+    let origins = json!(["https://shop.example", "http://localhost:5173"]);
+    assert_eq!(created["key"]["origins"], origins);
+    assert_eq!(ana.get("/projects/shop/keys").await.expect(200).body["items"][0]["origins"], origins);
+    let values: Vec<String> = sqlx::query_scalar("select value from state where key like '%.key.%'")
+        .fetch_all(&app.state.pool)
+        .await
+        .expect("everything edges hold");
+    assert!(values.iter().any(|value| value.contains(r#""origins":["https://shop.example","http://localhost:5173"]"#)));
+    let many: Vec<String> = (0..21).map(|at| format!("https://{at}.example")).collect();
+    for (kind, origins, word) in [
+        ("client", json!(["*"]), "'*'"),
+        ("client", json!(["https://shop.example/cart"]), "'https://shop.example/cart'"),
+        ("client", json!(many), "at most 20"),
+        ("server", json!(["https://shop.example"]), "server key"),
+    ] {
+        let problem = ana.post("/projects/shop/keys", new(kind, origins)).await.expect(422).body;
+        assert!(problem.to_string().contains(word) && problem.to_string().contains("origins"), "{problem}");
+    }
+}

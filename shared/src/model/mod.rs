@@ -15,3 +15,4 @@ pub mod segment;
 pub mod split;
 pub mod timestamp;
 pub mod variant;
+pub mod web_origin;

@@ -2,7 +2,8 @@
 
 use leptos::prelude::*;
 use shared::model::sdk_key::SdkKeyKind;
-use shared::wire::api::sdk_key::{CreateSdkKey, CreatedSdkKey, SdkKeyList};
+use shared::model::web_origin::{WebOrigin, WebOriginError};
+use shared::wire::api::sdk_key::{CreateSdkKey, CreatedSdkKey, ORIGINS_MAX, SdkKeyList};
 
 use super::snippet::Snippets;
 use crate::api;
@@ -63,6 +64,7 @@ fn CreateForm(
     let environment = RwSignal::new(environments.first().map(|e| e.key.to_string()).unwrap_or_default());
     let name = RwSignal::new(String::new());
     let kind = RwSignal::new("server".to_owned());
+    let origins = RwSignal::new(String::new());
     let is_checked = RwSignal::new(false);
     let write = Write::new();
     let name_error = Signal::derive(move || {
@@ -74,16 +76,24 @@ fn CreateForm(
         };
         own.or_else(|| write.field("name"))
     });
+    let parsed = Memo::new(move |_| origins.with(|text| read_origins(text)));
+    let origins_error = Signal::derive(move || {
+        let own = parsed.with(|parsed| parsed.as_ref().err().cloned()).filter(|_| is_checked.get());
+        own.or_else(|| write.field("origins"))
+    });
     let submit = move |event: leptos::ev::SubmitEvent| {
         event.prevent_default();
         is_checked.set(true);
         let typed = name.get_untracked().trim().to_owned();
         let Ok(environment) = environment.get_untracked().parse() else { return };
+        let is_client = kind.get_untracked() == "client";
+        let origins = if is_client { parsed.get_untracked() } else { Ok(Vec::new()) };
+        let Ok(origins) = origins else { return focus_first_error() };
         if typed.is_empty() || refused.get_untracked().is_some() {
             return focus_first_error();
         }
-        let kind = if kind.get_untracked() == "client" { SdkKeyKind::Client } else { SdkKeyKind::Server };
-        let body = CreateSdkKey { environment, name: typed, kind, expires_at: None };
+        let kind = if is_client { SdkKeyKind::Client } else { SdkKeyKind::Server };
+        let body = CreateSdkKey { environment, name: typed, kind, origins, expires_at: None };
         let project = project.clone();
         write.run(async move { api::sdk_key::create(&project, &body).await }, move |answer| {
             created.set(Some(answer));
@@ -105,6 +115,11 @@ fn CreateForm(
                     value=kind on_change=move |chosen| kind.set(chosen)/>
                 <p class="field-hint">{meaning}</p>
             </div>
+            {move || (kind.get() == "client").then(|| view! {
+                <TextField label="Web origins (optional)"
+                    hint="Pages that may use it, as https://shop.example; several with commas. Empty: pages from anywhere."
+                    value=origins on_input=move |text| origins.set(text) error=origins_error/>
+            })}
             <Refusal text=Signal::derive(move || write.error().map(|error| error.sentence()))/>
             <div class="dialog-actions">
                 <Button on_press=on_close>"Cancel"</Button>
@@ -113,6 +128,17 @@ fn CreateForm(
                 </Button>
             </div>
         </form>
+    }
+}
+
+/// The origins in a text, parted by commas or spaces; or what is wrong with the first that is none.
+fn read_origins(text: &str) -> Result<Vec<WebOrigin>, String> {
+    let words = text.split([',', ' ', '\n']).filter(|word| !word.is_empty());
+    let origins: Vec<WebOrigin> =
+        words.map(str::parse).collect::<Result<_, _>>().map_err(|error: WebOriginError| error.to_string())?;
+    match origins.len() {
+        0..=ORIGINS_MAX => Ok(origins),
+        count => Err(format!("Name at most {ORIGINS_MAX}; there are {count}.")),
     }
 }
 

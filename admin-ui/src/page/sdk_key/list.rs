@@ -156,6 +156,7 @@ fn KeyRow(
             }
         }
     };
+    let origins = key.origins.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let is_revoked = key.revoked_at.is_some();
     let state = match (key.revoked_at, key.expires_at) {
         (Some(at), _) => view! { <span class="muted">"○ revoked "<When at=at/></span> }.into_any(),
@@ -176,7 +177,10 @@ fn KeyRow(
         <tr>
             <td class="strong">{key.name.clone()}</td>
             <td data-label="Environment">{environment}</td>
-            <td data-label="Kind">{kind(key.kind)}</td>
+            <td data-label="Kind">
+                {kind(key.kind)}
+                {(!key.origins.is_empty()).then(|| view! { <div class="muted" translate="no">{origins}</div> })}
+            </td>
             <td data-label="Key"><code translate="no">{key.hint.clone()}</code></td>
             <td data-label="Last used">
                 {match key.last_used_at {

@@ -33,14 +33,15 @@ impl Draft {
         let definition = SdkKeyDefinition {
             hash: hex(&key.hash),
             kind: kind_of(&key.kind)?,
-            origins: Vec::new(),
+            origins: key.origins.clone(),
             expires_at: key.expires_at.map(Into::into),
             revoked: key.revoked_at.is_some(),
         };
         let body = serde_json::to_string(&definition).map_err(AppError::internal)?;
         let state_key = StateKey { environment: key.environment_id, entity: Entity::SdkKey(key.id) };
         self.bodies.push((state_key, body));
-        let after = json!({ "name": key.name, "hint": key.hint, "revoked": definition.revoked });
+        let after =
+            json!({ "name": key.name, "hint": key.hint, "origins": key.origins, "revoked": definition.revoked });
         self.record(Some(key.environment_id), ("sdk_key", key.id.uuid(), &key.name), None::<&()>, Some(&after))
     }
 }

@@ -6,6 +6,10 @@ use crate::model::id::SdkKeyId;
 use crate::model::key::EnvironmentKey;
 use crate::model::sdk_key::SdkKeyKind;
 use crate::model::timestamp::Timestamp;
+use crate::model::web_origin::WebOrigin;
+
+/// The most web origins of a key.
+pub const ORIGINS_MAX: usize = 20;
 
 /// Makes a key; its secret is in the answer and nowhere else.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,6 +22,9 @@ pub struct CreateSdkKey {
     pub name: String,
     /// Who holds it.
     pub kind: SdkKeyKind,
+    /// Where the web pages that may use a client key come from, at most 20; any when empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub origins: Vec<WebOrigin>,
     /// Refused from then on; never when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
@@ -35,6 +42,9 @@ pub struct SdkKeySummary {
     pub name: String,
     /// Who holds it.
     pub kind: SdkKeyKind,
+    /// Where the web pages that may use it come from; empty means any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub origins: Vec<WebOrigin>,
     /// Beginning and end of the secret: `fg_srv_…a91f`.
     pub hint: String,
     /// When it was made.
