@@ -16,7 +16,7 @@ use tracing::info;
 use crate::app::App;
 use crate::bus::Bus;
 use crate::command::Failure;
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::count::{Sender, Spool};
 use crate::disk::{Folder, Record};
 use crate::feed::Feed;
@@ -85,10 +85,21 @@ impl End {
         Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
     }
 
-    async fn come(&mut self) {
+    /// Waits to be told to stop; then makes readiness fail, and returns when the grace for requests is over.
+    async fn come(&mut self, app: &App, settings: &config::Server) {
+        let grace = tokio::select! {
+            _ = self.terminate.recv() => Duration::from_secs(settings.shutdown_grace_seconds),
+            // A person at a terminal, with no balancer in front.
+            _ = self.interrupt.recv() => Duration::ZERO,
+        };
+        info!(grace_seconds = grace.as_secs(), "told to stop; readiness fails, requests are still answered");
+        app.begin_to_stop();
+        // Balancers learn of a failed readiness only after a while (Kubernetes' endpoints lag by seconds): whoever
+        // closes the door before them turns their requests away.
         tokio::select! {
-            _ = self.terminate.recv() => info!("told to stop"),
-            _ = self.interrupt.recv() => info!("interrupted"),
+            () = tokio::time::sleep(grace) => {}
+            _ = self.terminate.recv() => info!("told to stop again; the grace ends here"),
+            _ = self.interrupt.recv() => info!("interrupted; the grace ends here"),
         }
     }
 }
@@ -109,8 +120,7 @@ async fn serve_offline(config: &Config, bundle: Vec<Record>) -> Result<(), Failu
     let mut end = End::new()?;
     let serving = begin(server, &stop_http)?;
     info!("answering from the bundle alone");
-    end.come().await;
-    app.begin_to_stop();
+    end.come(&app, &config.server).await;
     stop_http.cancel();
     serving.await?;
     traces.end().await?;
@@ -151,8 +161,7 @@ async fn serve(config: Config, bundle: Vec<Record>) -> Result<(), Failure> {
 
     let mut end = End::new()?;
     let serving = begin(server, &stop_http)?;
-    end.come().await;
-    app.begin_to_stop();
+    end.come(&app, &config.server).await;
     // Requests end before the last counts are gathered, counts before the goodbye that lets others forget this process.
     stop_http.cancel();
     serving.await?;

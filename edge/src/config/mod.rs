@@ -59,6 +59,8 @@ pub struct Server {
     pub streams_max: u32,
     /// How long a client may take for a request's head, and a connection may idle, in seconds, 1 to 3,600.
     pub header_timeout_seconds: u64,
+    /// How long requests are still taken after SIGTERM while readiness already fails, in seconds, 0 to 300.
+    pub shutdown_grace_seconds: u64,
 }
 
 /// Where the state comes from.
@@ -136,6 +138,7 @@ impl Default for Config {
                 connections_max: 20_000,
                 streams_max: 15_000,
                 header_timeout_seconds: 60,
+                shutdown_grace_seconds: 5,
             },
             nats: Nats {
                 url: "nats://127.0.0.1:4222".into(),
@@ -218,6 +221,8 @@ impl Config {
         require("server.streams_max", (1..=1_000_000).contains(&server.streams_max), "use 1 to 1000000")?;
         let head = server.header_timeout_seconds;
         require("server.header_timeout_seconds", (1..=3_600).contains(&head), "use 1 to 3600 seconds")?;
+        let grace = server.shutdown_grace_seconds;
+        require("server.shutdown_grace_seconds", grace <= 300, "use 0 to 300 seconds")?;
         require("counts.interval_seconds", (1..=60).contains(&self.counts.interval_seconds), "use 1 to 60 seconds")?;
         require("log.filter", EnvFilter::try_new(&self.log.filter).is_ok(), "this is not a filter of levels")?;
         let is_url = |url: &str| url.trim().parse::<async_nats::ServerAddr>().is_ok();

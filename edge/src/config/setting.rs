@@ -42,12 +42,13 @@ const fn switch(path: &'static str, example: &'static str) -> Setting {
     Setting { path, kind: Kind::Switch, example }
 }
 
-const SETTINGS: [Setting; 21] = [
+const SETTINGS: [Setting; 22] = [
     text("server.listen", "127.0.0.1:8081"),
     text("server.name", "edge-1"),
     number("server.connections_max", "20000"),
     number("server.streams_max", "15000"),
     number("server.header_timeout_seconds", "60"),
+    number("server.shutdown_grace_seconds", "5"),
     text("nats.url", "nats://127.0.0.1:4222"),
     text("nats.user", "edge"),
     text("nats.password", "a-long-password"),

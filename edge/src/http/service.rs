@@ -8,6 +8,7 @@ use axum::body::Body as AxumBody;
 use bytes::Bytes;
 use http_body_util::{Either, Full};
 use hyper::body::Incoming;
+use hyper::header::{CONNECTION, HeaderValue};
 use hyper::{Method, Response};
 use tower::ServiceExt;
 
@@ -36,7 +37,11 @@ pub(super) async fn serve(
     let parent = Parent::of(request.headers());
     let tracer = state.tracer.as_ref().filter(|_| is_traced(route));
     let mut span = tracer.and_then(|tracer| tracer.begin(route, &method, path, parent));
-    let response = answer(state, router, route, request, span.as_deref_mut()).await?;
+    let mut response = answer(state, router, route, request, span.as_deref_mut()).await?;
+    if state.app.is_stopping() {
+        // The client opens its next connection elsewhere, before this one is closed under a request of its.
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
     let status = response.status().as_u16();
     let trace = span.as_ref().map(|span| span.trace()).or(parent.map(|parent| parent.trace));
     if let (Some(tracer), Some(span)) = (tracer, span) {

@@ -1,9 +1,5 @@
 //! What is answered, in both forms, and to whom.
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
-use std::time::Duration;
-
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -11,6 +7,7 @@ use crate::support::World;
 use crate::support::edge::Edge;
 use crate::support::publisher::{CLIENT_KEY, SERVER_KEY, boolean, text};
 use crate::support::wait_for;
+use crate::support::wire::{Wire, post_body};
 
 async fn post(edge: &Edge, path: &str, body: impl Into<reqwest::Body>) -> (StatusCode, String) {
     let request = edge.http.post(format!("{}{path}", edge.address)).header("X-API-Key", SERVER_KEY).body(body);
@@ -57,29 +54,11 @@ async fn a_key_in_the_path_is_decoded_exactly_once() {
         ("%ff", "\u{fffd}", 404),
     ] {
         // Sent by hand, since clients tidy paths up.
-        let (answered, body) = raw(&edge, "POST", &format!("/ofrep/v1/evaluate/flags/{path}"), "{}");
-        assert_eq!((answered, &body["key"]), (status, &json!(key)), "{path}");
+        let mut wire = Wire::to(&edge);
+        wire.send(post_body(&format!("/ofrep/v1/evaluate/flags/{path}"), "{}"));
+        let reply = wire.reply().expect("an answer");
+        assert_eq!((reply.status, &reply.json()["key"]), (status, &json!(key)), "{path}");
     }
-}
-
-/// One request over a connection of its own, byte for byte.
-fn raw(edge: &Edge, method: &str, path: &str, body: &str) -> (u16, Value) {
-    let head = format!("{method} {path} HTTP/1.1\r\nhost: edge\r\nx-api-key: {SERVER_KEY}\r\nconnection: close\r\n");
-    let request = format!("{head}content-length: {}\r\n\r\n{body}", body.len());
-    let answer = exchange(edge, request.as_bytes());
-    let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
-    let (_, body) = answer.split_once("\r\n\r\n").expect("a body");
-    (status, serde_json::from_str(body).unwrap_or_default())
-}
-
-fn exchange(edge: &Edge, request: &[u8]) -> String {
-    let address = edge.address.trim_start_matches("http://");
-    let mut stream = TcpStream::connect(address).expect("a connection");
-    stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a deadline");
-    stream.write_all(request).expect("sent");
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).expect("an answer");
-    String::from_utf8(answer).expect("text")
 }
 
 #[tokio::test]
@@ -130,39 +109,6 @@ async fn bad_input_gets_a_clear_4xx_and_the_edge_goes_on() {
         assert_eq!((status.as_u16(), &answer["errorCode"]), (400, &json!(code)), "{body}");
         assert_eq!(answer["key"], "checkout", "the key is known from the path");
     }
-}
-
-#[tokio::test]
-async fn a_body_that_hides_its_length_is_cut_off_too() {
-    let world = World::new().await;
-    let edge = world.ready_edge().await;
-    let mut request = format!(
-        "POST /evaluate HTTP/1.1\r\nhost: edge\r\nx-api-key: {SERVER_KEY}\r\ntransfer-encoding: chunked\r\n\r\n"
-    )
-    .into_bytes();
-    for _ in 0..32 {
-        request.extend_from_slice(b"10000\r\n");
-        request.extend(std::iter::repeat_n(b' ', 0x10000));
-        request.extend_from_slice(b"\r\n");
-    }
-    request.extend_from_slice(b"0\r\n\r\n");
-    let answer = exchange(&edge, &request);
-    assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
-    let body = "{\"flagKey\":\"checkout\"}";
-    let chunked = format!(
-        "POST /evaluate HTTP/1.1\r\nhost: edge\r\nx-api-key: {SERVER_KEY}\r\nconnection: close\r\n\
-         transfer-encoding: chunked\r\n\r\n5\r\n{}\r\n{:x}\r\n{}\r\n0\r\n\r\n",
-        &body[..5],
-        body.len() - 5,
-        &body[5..]
-    );
-    let answer = exchange(&edge, chunked.as_bytes());
-    assert!(answer.starts_with("HTTP/1.1 200 ") && answer.contains("\"value\":true"), "{answer}");
-    let pipelined =
-        "POST /ofrep/v1/evaluate/flags/checkout HTTP/1.1\r\nhost: edge\r\nx-api-key: ".to_owned() + SERVER_KEY;
-    let last = format!("{pipelined}\r\nconnection: close\r\n\r\n");
-    let answer = exchange(&edge, format!("{pipelined}\r\n\r\n{pipelined}\r\n\r\n{last}").as_bytes());
-    assert_eq!(answer.matches("HTTP/1.1 200 ").count(), 3, "{answer}");
 }
 
 #[tokio::test]

@@ -3,13 +3,17 @@
 //! `FLUXGATE_TEST_NATS_SERVERS` names the nats-server binaries, separated by colons; the tests of the feed run on each
 //! of them, the others on the first.
 
+mod address;
+mod balancer;
 mod bucket;
 mod bulk;
 mod bundle;
 mod command;
+mod connection;
 mod count;
 mod evaluate;
 mod feed;
+mod head;
 mod observe;
 mod old_reader;
 mod outage;

@@ -29,6 +29,7 @@ impl Edge {
         Self::start_with(nats, folder, &[]).await
     }
 
+    /// With other settings than those of a test: names of variables, and values.
     pub(crate) async fn start_with(nats: &Nats, folder: TempDir, settings: &[(&str, &str)]) -> Self {
         let mut command = command(&nats.url(), folder.path());
         command.envs(settings.iter().copied());
@@ -105,6 +106,11 @@ impl Edge {
         line.and_then(|value| value.parse().ok()).unwrap_or(0.0)
     }
 
+    /// What it wrote to its log so far, earlier processes on the folder included.
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(self.folder().join("edge.log")).expect("a log")
+    }
+
     fn signal(&self, signal: Signal) {
         let pid = Pid::from_child(&self.child);
         kill_process(pid, signal).expect("signalled");
@@ -155,6 +161,7 @@ pub(crate) fn command(nats_url: &str, folder: &Path) -> Command {
         .env("EDGE_NATS__USER", "edge")
         .env("EDGE_NATS__PASSWORD", EDGE_PASSWORD)
         .env("EDGE_STORAGE__DIR", folder.join("data"))
+        .env("EDGE_SERVER__SHUTDOWN_GRACE_SECONDS", "0")
         .env("EDGE_COUNTS__INTERVAL_SECONDS", "1")
         .env("EDGE_LOG__FILTER", "info,edge=debug")
         .env("NO_COLOR", "1")

@@ -5,6 +5,7 @@ pub(crate) mod collector;
 pub(crate) mod edge;
 pub(crate) mod nats;
 pub(crate) mod publisher;
+pub(crate) mod wire;
 
 use std::time::{Duration, Instant};
 
@@ -40,7 +41,15 @@ impl World {
     }
 
     pub(crate) async fn on(binary: &str) -> Self {
-        let nats = Nats::start(binary).await;
+        Self::over(Nats::start(binary).await).await
+    }
+
+    /// On the first server, listening at this address of this machine.
+    pub(crate) async fn on_host(host: &'static str) -> Self {
+        Self::over(Nats::start_at(&nats::binaries()[0], host).await).await
+    }
+
+    async fn over(nats: Nats) -> Self {
         let publisher = Publisher::new(&nats).await;
         publisher.make_bucket().await;
         publisher.make_counts().await;

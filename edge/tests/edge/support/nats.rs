@@ -46,6 +46,7 @@ pub(crate) fn free_port() -> u16 {
 
 pub(crate) struct Nats {
     binary: String,
+    host: &'static str,
     port: u16,
     store: TempDir,
     child: Option<Child>,
@@ -53,15 +54,20 @@ pub(crate) struct Nats {
 
 impl Nats {
     pub(crate) async fn start(binary: &str) -> Self {
+        Self::start_at(binary, "127.0.0.1").await
+    }
+
+    /// On an address of this machine, as it stands in a URL.
+    pub(crate) async fn start_at(binary: &str, host: &'static str) -> Self {
         let port = free_port();
         let store = tempfile::tempdir().expect("a folder");
-        let mut nats = Self { binary: binary.into(), port, store, child: None };
+        let mut nats = Self { binary: binary.into(), host, port, store, child: None };
         nats.restart().await;
         nats
     }
 
     pub(crate) fn url(&self) -> String {
-        format!("nats://127.0.0.1:{}", self.port)
+        format!("nats://{}:{}", self.host, self.port)
     }
 
     /// Connects with all rights.
@@ -98,7 +104,7 @@ impl Nats {
         let child = Command::new(&self.binary)
             .arg("-c")
             .arg(config)
-            .args(["-a", "127.0.0.1", "-p", &self.port.to_string()])
+            .args(["-a", self.host.trim_matches(['[', ']']), "-p", &self.port.to_string()])
             .arg("-sd")
             .arg(self.store.path().join("jetstream"))
             .arg("-l")
@@ -109,8 +115,8 @@ impl Nats {
             .stderr(Stdio::null())
             .spawn()
             .expect("nats-server starts");
+        let url = self.url();
         let child = self.child.insert(child);
-        let url = format!("nats://127.0.0.1:{}", self.port);
         wait_for("nats-server answers", async || {
             let answer = connect(&url).await;
             // Whoever answers once the child has ended is somebody else.

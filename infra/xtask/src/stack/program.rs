@@ -105,6 +105,8 @@ impl Edge {
         let variables = BTreeMap::from([
             ("EDGE_SERVER__LISTEN".to_owned(), format!("127.0.0.1:{}", self.port).into()),
             ("EDGE_SERVER__NAME".to_owned(), self.name.clone().into()),
+            // No balancer stands in front.
+            ("EDGE_SERVER__SHUTDOWN_GRACE_SECONDS".to_owned(), "0".into()),
             ("EDGE_NATS__URL".to_owned(), self.nats_url.clone().into()),
             ("EDGE_NATS__USER".to_owned(), "edge".into()),
             ("EDGE_NATS__PASSWORD".to_owned(), self.nats_password.clone().into()),
