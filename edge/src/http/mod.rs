@@ -6,6 +6,7 @@
 mod answer;
 mod body;
 mod bulk;
+mod connection;
 mod cors;
 mod descriptor;
 mod docs;
@@ -20,7 +21,6 @@ mod stream;
 
 use std::io;
 use std::net::SocketAddr;
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
@@ -29,7 +29,7 @@ use std::time::Duration;
 use axum::Router;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioTimer;
 use thiserror::Error;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Builder;
@@ -190,10 +190,9 @@ fn work(
     };
     let router = health::router(Arc::clone(&state));
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new())
-        .header_read_timeout(head_timeout)
-        .max_header_size(HEAD_BYTES_MAX)
-        .pipeline_flush(true);
+    // Without `pipeline_flush`: it keeps answers back while anything unread lies behind them, and loses them, and the
+    // refusal, when that cannot be read.
+    http.timer(TokioTimer::new()).header_read_timeout(head_timeout).max_header_size(HEAD_BYTES_MAX);
     runtime.block_on(async move {
         let tracker = TaskTracker::new();
         while let Some(connection) = connections.recv().await {
@@ -236,16 +235,5 @@ async fn serve(
     };
     let _open = OpenConnection::count(&state.app);
     let service = service_fn(|request| service::serve(&state, &router, request));
-    let mut serving = pin!(http.serve_connection(TokioIo::new(stream), service));
-    let ended = tokio::select! {
-        biased;
-        ended = serving.as_mut() => ended,
-        () = stop.cancelled() => {
-            serving.as_mut().graceful_shutdown();
-            serving.await
-        }
-    };
-    if let Err(error) = ended {
-        debug!(%error, "a connection ended");
-    }
+    connection::serve(http, stream, service, stop).await;
 }
