@@ -14,6 +14,7 @@ mod count;
 mod evaluate;
 mod feed;
 mod head;
+mod json;
 mod observe;
 mod old_reader;
 mod outage;
