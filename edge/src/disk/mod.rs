@@ -58,13 +58,10 @@ impl Folder {
         DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(unusable)?;
         close(path).map_err(unusable)?;
         let path = fs::canonicalize(path).map_err(unusable)?;
-        let lock = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .mode(0o600)
-            .open(path.join("lock"))
-            .map_err(unusable)?;
+        let lock = path.join("lock");
+        let opened = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&lock);
+        // On a disk that became read-only, what lies there is still worth being answered from.
+        let lock = opened.or_else(|error| File::open(&lock).map_err(|_| error)).map_err(unusable)?;
         match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Self { path, _lock: Arc::new(lock) }),
             Err(rustix::io::Errno::WOULDBLOCK) => Err(FolderError::Locked(path)),
@@ -102,6 +99,9 @@ impl Folder {
 /// this one by its group.
 fn close(path: &Path) -> io::Result<()> {
     let data = fs::metadata(path)?;
+    if data.mode() & 0o777 == 0o700 {
+        return Ok(());
+    }
     if data.uid() == geteuid().as_raw() {
         return fs::set_permissions(path, Permissions::from_mode(0o700));
     }
@@ -112,16 +112,24 @@ fn close(path: &Path) -> io::Result<()> {
 
 /// Writes beside, flushes, renames, and flushes the folder, so that a power cut leaves one of the two.
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    use std::io::Write;
     let beside = path.with_extension("new");
-    let mut file = OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(&beside)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
+    if let Err(error) = write(&beside, bytes) {
+        // Half a file would keep room from the others on a full disk. There may be none, and the next try is over it.
+        let _ = fs::remove_file(&beside);
+        return Err(error);
+    }
     fs::rename(&beside, path)?;
     match path.parent() {
         Some(parent) => File::open(parent)?.sync_all(),
         None => Ok(()),
     }
+}
+
+fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    use std::io::Write;
+    let mut file = OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
 }
 
 #[cfg(test)]
@@ -152,6 +160,27 @@ mod tests {
         Folder::open(folder.path()).expect("usable");
         let mode = fs::metadata(folder.path()).expect("there").permissions().mode();
         assert_eq!(mode & 0o777, 0o775);
+    }
+
+    #[test]
+    fn a_sealed_file_that_was_cut_or_in_which_any_bit_flipped_never_reads_as_something_else() {
+        let parent = tempfile::tempdir().expect("a folder");
+        let folder = Folder::open(parent.path()).expect("free");
+        let payload = b"{\"key\":\"one\"}\n{\"key\":\"two\"}\n";
+        folder.write("state", Kind::State, payload).expect("written");
+        let good = fs::read(folder.file("state")).expect("bytes");
+        for end in 0..good.len() {
+            fs::write(folder.file("state"), &good[..end]).expect("cut");
+            folder.read("state", Kind::State).expect_err("cut short");
+        }
+        for at in 0..good.len() * 8 {
+            let mut flipped = good.clone();
+            flipped[at / 8] ^= 1 << (at % 8);
+            fs::write(folder.file("state"), &flipped).expect("damaged");
+            // A number in the head that says nothing about the content may read as before.
+            let read = folder.read("state", Kind::State);
+            assert!(read.as_ref().map_or(true, |read| read.as_deref() == Some(&payload[..])), "bit {at}: {read:?}");
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod bundle;
 mod command;
 mod connection;
 mod count;
+mod disk;
 mod evaluate;
 mod feed;
 mod head;

@@ -109,37 +109,6 @@ async fn a_revoked_key_stays_revoked() {
 }
 
 #[tokio::test]
-async fn a_damaged_newer_or_foreign_state_is_ignored_by_name() {
-    let mut world = World::new().await;
-    let edge = world.ready_edge().await;
-    let mut folder = edge.stop().await;
-    world.nats.kill();
-    let state = folder.path().join("data/state");
-    let good = fs::read(&state).expect("the state");
-    let mut flipped = good.clone();
-    *flipped.last_mut().expect("bytes") ^= 1;
-    let newer =
-        String::from_utf8(good.clone()).expect("text").replacen("\"format\":1", "\"format\":99", 1).into_bytes();
-    let cases = [
-        ("checksum", flipped),
-        ("damaged", good[..good.len() / 2].to_vec()),
-        ("newer", newer),
-        ("begin", b"{}".to_vec()),
-    ];
-    for (why, bytes) in cases {
-        fs::write(&state, bytes).expect("written");
-        let edge = Edge::start(&world.nats, folder).await;
-        assert_eq!(edge.evaluate("checkout").await.0, StatusCode::SERVICE_UNAVAILABLE, "{why}");
-        let log = fs::read_to_string(edge.folder().join("edge.log")).expect("a log");
-        assert!(log.contains("data/state") && log.contains(why), "{why}: {log}");
-        folder = edge.stop().await;
-    }
-    world.nats.restart().await;
-    let edge = Edge::start(&world.nats, folder).await;
-    edge.wait_for_value("checkout", json!(true)).await;
-}
-
-#[tokio::test]
 async fn a_start_that_cannot_work_is_refused_with_the_reason() {
     let world = World::new().await;
     let edge = world.edge().await;

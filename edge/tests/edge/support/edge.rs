@@ -106,6 +106,18 @@ impl Edge {
         line.and_then(|value| value.parse().ok()).unwrap_or(0.0)
     }
 
+    /// Evaluations it answered so far.
+    pub(crate) async fn evaluated(&self) -> u64 {
+        let (_, text) = self.get("/metrics").await;
+        let lines = text.lines().filter(|line| line.starts_with("fluxgate_edge_evaluations_total{"));
+        let count = |line: &str| line.rsplit(' ').next()?.parse::<u64>().ok();
+        lines.map(|line| count(line).expect("a count")).sum()
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// What it wrote to its log so far, earlier processes on the folder included.
     pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(self.folder().join("edge.log")).expect("a log")
