@@ -1,60 +1,13 @@
 //! Counts come home exactly once.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-
-use reqwest::StatusCode;
 use serde_json::json;
 use shared::model::id::ProcessId;
 use shared::wire::count::Mode;
-use tokio::task::JoinSet;
 
 use crate::support::edge::Edge;
-use crate::support::publisher::{SERVER_KEY, boolean, environment, flag_id, key_id, text};
+use crate::support::load::Load;
+use crate::support::publisher::{boolean, environment, flag_id, key_id, text};
 use crate::support::{World, wait_for};
-
-/// Clients that ask without pause and count the answers they got.
-struct Load {
-    answered: Arc<AtomicU64>,
-    ends: Arc<AtomicBool>,
-    clients: JoinSet<()>,
-}
-
-impl Load {
-    fn on(edge: &Edge, clients: usize) -> Self {
-        let (answered, ends) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
-        let mut set = JoinSet::new();
-        for _ in 0..clients {
-            let (answered, ends, http) = (Arc::clone(&answered), Arc::clone(&ends), edge.http.clone());
-            let url = format!("{}/evaluate", edge.address);
-            set.spawn(async move {
-                while !ends.load(Ordering::Relaxed) {
-                    let body = json!({"flagKey": "checkout", "context": {"targetingKey": "u"}}).to_string();
-                    let sent = http.post(&url).bearer_auth(SERVER_KEY).body(body).send().await;
-                    let Ok(response) = sent else { return };
-                    let is_answer = response.status() == StatusCode::OK;
-                    // The edge is on its way out.
-                    if response.bytes().await.is_err() || !is_answer {
-                        return;
-                    }
-                    answered.fetch_add(1, Ordering::Relaxed);
-                }
-            });
-        }
-        Self { answered, ends, clients: set }
-    }
-
-    async fn reaches(&self, answers: u64) {
-        wait_for("enough was asked", async || (self.answered.load(Ordering::Relaxed) >= answers).then_some(())).await;
-    }
-
-    /// Ends the clients; returns how many answers they got.
-    async fn end(mut self) -> u64 {
-        self.ends.store(true, Ordering::Relaxed);
-        while self.clients.join_next().await.is_some() {}
-        self.answered.load(Ordering::Relaxed)
-    }
-}
 
 async fn wait_for_count(world: &World, expected: u64) {
     wait_for(&format!("{expected} evaluations are in the stream"), async || {

@@ -3,6 +3,7 @@
 pub(crate) mod bundle;
 pub(crate) mod collector;
 pub(crate) mod edge;
+pub(crate) mod load;
 pub(crate) mod nats;
 pub(crate) mod publisher;
 pub(crate) mod wire;
@@ -15,6 +16,11 @@ use publisher::Publisher;
 
 /// Longer than anything takes on a busy machine; a test that passes never waits for it.
 const DEADLINE: Duration = Duration::from_secs(30);
+
+/// Whether tests shall take the time for the real size of what they usually do in small.
+pub(crate) fn is_long() -> bool {
+    std::env::var_os("FLUXGATE_TEST_LONG").is_some()
+}
 
 /// Waits until `condition` yields something.
 pub(crate) async fn wait_for<T>(what: &str, mut condition: impl AsyncFnMut() -> Option<T>) -> T {

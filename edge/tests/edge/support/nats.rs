@@ -127,11 +127,31 @@ impl Nats {
         .await;
     }
 
+    /// A copy of everything it stored; it must be down.
+    pub(crate) fn copy_store(&self) -> TempDir {
+        assert!(self.child.is_none(), "the store of a running server");
+        let copy = tempfile::tempdir().expect("a folder");
+        copy_folder(&self.store.path().join("jetstream"), copy.path());
+        copy
+    }
+
+    /// Replaces everything it stored by a copy; it must be down.
+    pub(crate) fn put_store_back(&self, copy: &Path) {
+        self.wipe();
+        copy_folder(copy, &self.store.path().join("jetstream"));
+    }
+
     /// Deletes everything it stored; it must be down.
     pub(crate) fn wipe(&self) {
         assert!(self.child.is_none(), "the store of a running server");
         std::fs::remove_dir_all(self.store.path().join("jetstream")).expect("wiped");
     }
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    let mut copy = Command::new("cp");
+    let status = copy.arg("-a").arg("-T").arg(from).arg(to).status().expect("cp runs");
+    assert!(status.success(), "{} is copied", from.display());
 }
 
 async fn connect(url: &str) -> Option<Client> {
