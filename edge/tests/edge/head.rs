@@ -55,6 +55,15 @@ async fn every_address_knows_what_it_takes() {
             assert!(reply.header("allow").expect("methods").contains("POST"), "{method} {path}");
         }
     }
+    // What a page asks before it asks, with no key at all.
+    for path in asks.iter().chain(&["/ofrep/v1/evaluate/flags", "/ofrep/v1/stream?t=x"]) {
+        let mut wire = Wire::to(&edge);
+        wire.send(format!("OPTIONS {path} HTTP/1.1\r\nhost: edge\r\norigin: https://shop.example\r\n\r\n"));
+        assert_eq!(wire.reply().expect("an answer").status, 204, "{path}");
+        wire.send(format!("HEAD {path} HTTP/1.1\r\nhost: edge\r\n\r\n"));
+        let reply = wire.reply_to_head().expect("an answer");
+        assert!(matches!(reply.status, 401 | 405), "{path}: {reply:?}");
+    }
     for method in ["GET", "HEAD", "POST", "OPTIONS"] {
         let mut wire = Wire::to(&edge);
         wire.send(format!("{method} /nowhere HTTP/1.1\r\nhost: edge\r\n\r\n"));

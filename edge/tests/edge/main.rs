@@ -22,6 +22,7 @@ mod observe;
 mod old_reader;
 mod outage;
 mod report;
+mod stampede;
 mod stream;
 mod support;
 mod vectors;

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use edge::Edge;
 use nats::Nats;
 use publisher::Publisher;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Longer than anything takes on a busy machine; a test that passes never waits for it.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -32,6 +33,12 @@ pub(crate) async fn wait_for<T>(what: &str, mut condition: impl AsyncFnMut() -> 
         assert!(Instant::now() < until, "waited in vain: {what}");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
+}
+
+/// Tests of hundreds of connections run beside each other, and the usual limit of open files is 1,024.
+fn raise_open_files() {
+    let limit = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).expect("raised as far as it may be");
 }
 
 /// NATS with a bucket and the stream of counts.
@@ -56,6 +63,7 @@ impl World {
     }
 
     async fn over(nats: Nats) -> Self {
+        raise_open_files();
         let publisher = Publisher::new(&nats).await;
         publisher.make_bucket().await;
         publisher.make_counts().await;
