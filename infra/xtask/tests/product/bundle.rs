@@ -12,7 +12,7 @@ use crate::support::{PATIENCE, Product};
 const USERS: [&str; 8] = ["u1", "u2", "u3", "u4", "u5", "u6", "u7", "u8"];
 
 /// What `fluxgate-backend export-bundle` writes of the running product.
-fn export(product: &Product, file: &Path) {
+pub(crate) fn export(product: &Product, file: &Path) {
     let folder = PathBuf::from(std::env::var_os("FLUXGATE_TEST_BIN_DIR").expect("FLUXGATE_TEST_BIN_DIR"));
     let output = Command::new(folder.join("fluxgate-backend"))
         .args(["export-bundle", "--project", &product.stack.demo.project, "--output"])

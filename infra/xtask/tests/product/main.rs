@@ -7,3 +7,4 @@ mod count;
 mod outage;
 mod propagation;
 mod support;
+mod survival;

@@ -1,48 +1,10 @@
 //! Every dependency may be slow, gone, or back again; what was committed arrives, and edges answer throughout.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
-
 use serde_json::json;
-use tokio::task::{JoinHandle, block_in_place};
+use tokio::task::block_in_place;
 use xtask::stack::{Options, postgres};
 
-use crate::support::Product;
-
-/// Asks both edges without a pause; anything but a 200 fails the test that watches.
-struct Watch {
-    is_over: Arc<AtomicBool>,
-    asked: JoinHandle<u64>,
-}
-
-impl Watch {
-    fn over(product: &Product) -> Self {
-        let is_over = Arc::new(AtomicBool::new(false));
-        let urls: Vec<String> = product.stack.edges.iter().map(|edge| format!("{}/evaluate", edge.url())).collect();
-        let (client, key) = (product.client.clone(), product.stack.demo.sdk_keys["production"].clone());
-        let stop = is_over.clone();
-        let asked = tokio::spawn(async move {
-            let body = json!({ "flagKey": "hot", "context": { "targetingKey": "u1" } });
-            let mut asked = 0;
-            while !stop.load(Ordering::Relaxed) {
-                for url in &urls {
-                    let answer = client.post(url).bearer_auth(&key).json(&body).send().await.expect("an answer");
-                    assert_eq!(answer.status(), 200, "{url}");
-                    asked += 1;
-                }
-                tokio::time::sleep(Duration::from_millis(2)).await;
-            }
-            asked
-        });
-        Self { is_over, asked }
-    }
-
-    async fn end(self) {
-        self.is_over.store(true, Ordering::Relaxed);
-        assert!(self.asked.await.expect("every answer was a 200") > 0);
-    }
-}
+use crate::support::{Product, Watch};
 
 async fn start(options: &Options) -> Product {
     let product = Product::start(options).await;
@@ -54,7 +16,7 @@ async fn start(options: &Options) -> Product {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_changed_while_nats_was_gone_arrives_when_it_is_back() {
     let mut product = start(&Options::default()).await;
-    let watch = Watch::over(&product);
+    let watch = Watch::over(&product, 0..2);
     for change in 1..=30_u64 {
         match change {
             10 => block_in_place(|| product.stack.nats.stop()).expect("NATS stops"),
@@ -71,7 +33,7 @@ async fn what_was_changed_while_nats_was_gone_arrives_when_it_is_back() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deleted_nats_store_is_refilled_and_edges_answer_throughout() {
     let mut product = start(&Options::default()).await;
-    let watch = Watch::over(&product);
+    let watch = Watch::over(&product, 0..2);
     block_in_place(|| {
         product.stack.nats.stop()?;
         product.stack.nats.delete_data()?;

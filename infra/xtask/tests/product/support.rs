@@ -2,13 +2,16 @@
 
 use std::future::Future;
 use std::io::Write;
+use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use reqwest::header::{IF_MATCH, SET_COOKIE};
 use reqwest::{Client, Method};
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, OwnedMutexGuard};
+use tokio::task::JoinHandle;
 use xtask::stack::{Options, Stack};
 
 /// How long anything may take to come.
@@ -89,9 +92,20 @@ impl Product {
 
     /// What an edge answers in production.
     pub(crate) async fn evaluate(&self, edge: usize, flag: &str, user: &str) -> Result<Answer, reqwest::Error> {
+        self.evaluate_as(&self.stack.demo.sdk_keys["production"], edge, flag, user).await
+    }
+
+    /// What an edge answers to somebody with this SDK key.
+    pub(crate) async fn evaluate_as(
+        &self,
+        key: &str,
+        edge: usize,
+        flag: &str,
+        user: &str,
+    ) -> Result<Answer, reqwest::Error> {
         let url = format!("{}/evaluate", self.stack.edges[edge].url());
         let body = json!({ "flagKey": flag, "context": { "targetingKey": user } });
-        let request = self.client.post(url).bearer_auth(&self.stack.demo.sdk_keys["production"]).json(&body);
+        let request = self.client.post(url).bearer_auth(key).json(&body);
         let response = request.send().await?;
         Ok(Answer { status: response.status().as_u16(), body: response.json().await? })
     }
@@ -128,6 +142,45 @@ impl Product {
             assert!(Instant::now() < end, "{what}: not within {PATIENCE:?}\n{}", self.stack.logs());
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
+    }
+}
+
+/// Asks edges without a pause; anything but a 200 fails the test that watches.
+pub(crate) struct Watch {
+    is_over: Arc<AtomicBool>,
+    asked: JoinHandle<u64>,
+}
+
+impl Watch {
+    /// Over these of the edges.
+    pub(crate) fn over(product: &Product, edges: Range<usize>) -> Self {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let urls: Vec<String> =
+            product.stack.edges[edges].iter().map(|edge| format!("{}/evaluate", edge.url())).collect();
+        let (client, key) = (product.client.clone(), product.stack.demo.sdk_keys["production"].clone());
+        let stop = is_over.clone();
+        let asked = tokio::spawn(async move {
+            let body = json!({ "flagKey": "hot", "context": { "targetingKey": "u1" } });
+            let mut asked = 0;
+            while !stop.load(Ordering::Relaxed) {
+                for url in &urls {
+                    let answer = client.post(url).bearer_auth(&key).json(&body).send().await.expect("an answer");
+                    assert_eq!(answer.status(), 200, "{url}");
+                    asked += 1;
+                }
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+            asked
+        });
+        Self { is_over, asked }
+    }
+
+    /// Stops asking; returns how many answers there were.
+    pub(crate) async fn end(self) -> u64 {
+        self.is_over.store(true, Ordering::Relaxed);
+        let asked = self.asked.await.expect("every answer was a 200");
+        assert!(asked > 0);
+        asked
     }
 }
 
