@@ -32,8 +32,8 @@ pub struct Reporter {
     pub process: ProcessId,
     /// Its display name.
     pub name: String,
-    /// The process that used the folder before.
-    pub predecessor: Option<ProcessId>,
+    /// The processes that used the folder before, newest first.
+    pub predecessors: Vec<ProcessId>,
     /// This process's evaluations gathered and not acknowledged.
     pub own_unsent: Arc<AtomicU64>,
     /// Environments just swapped.
@@ -69,17 +69,14 @@ impl Reporter {
         if !self.bus.is_up() {
             return;
         }
+        // Before anybody can have heard of it; a process that never reached NATS needs no successor to name it.
+        if !*is_noted {
+            match self.folder.note_process(self.process) {
+                Ok(()) => *is_noted = true,
+                Err(error) => warn!(%error, "the process's id cannot be written to the folder"),
+            }
+        }
         self.bus.say(HEARTBEAT_SUBJECT, &self.heartbeat()).await;
-        if *is_noted {
-            return;
-        }
-        // Only a process that the backend heard of may be named as a predecessor: one that dies unheard leaves the
-        // place to the one before it.
-        self.bus.flush().await;
-        match self.folder.set_last_process(self.process) {
-            Ok(()) => *is_noted = true,
-            Err(error) => warn!(%error, "the process's id cannot be written to the folder"),
-        }
     }
 
     fn heartbeat(&self) -> Heartbeat {
@@ -94,7 +91,7 @@ impl Reporter {
             process: self.process,
             name: self.name.clone(),
             version: env!("CARGO_PKG_VERSION").into(),
-            predecessor: self.predecessor,
+            predecessors: self.predecessors.clone(),
             environments,
             unreadable: snapshot.unreadable.clone(),
             memory_bytes: resident_bytes(),

@@ -120,8 +120,8 @@ impl Live {
     /// An edge said how it is. True when that is news to viewers.
     pub fn heard(&self, heartbeat: Heartbeat, now: OffsetDateTime) -> bool {
         let mut known = self.lock();
-        if let Some(predecessor) = heartbeat.predecessor.filter(|old| *old != heartbeat.process) {
-            known.depart(predecessor);
+        for predecessor in heartbeat.predecessors.iter().filter(|old| **old != heartbeat.process) {
+            known.depart(*predecessor);
         }
         let Some(edge) = known.edge(&heartbeat, now) else { return false };
         let is_news = edge.heartbeat != heartbeat || now - edge.last_heard_at > SILENT_AFTER;
@@ -142,7 +142,7 @@ impl Live {
             process,
             name: receipt.name.clone(),
             version: String::new(),
-            predecessor: None,
+            predecessors: Vec::new(),
             environments: Vec::new(),
             unreadable: Vec::new(),
             memory_bytes: 0,

@@ -132,7 +132,7 @@ async fn serve_offline(config: &Config, bundle: Vec<Record>) -> Result<(), Failu
 async fn serve(config: Config, bundle: Vec<Record>) -> Result<(), Failure> {
     let folder = Folder::open(&config.storage.dir)?;
     let process = clock::new_process_id();
-    let predecessor = folder.last_process();
+    let predecessors = folder.processes();
     let name = config.server.name.clone();
     info!(process.id = %process, name, version = env!("CARGO_PKG_VERSION"), "starting");
 
@@ -156,7 +156,7 @@ async fn serve(config: Config, bundle: Vec<Record>) -> Result<(), Failure> {
     let counts = tokio::spawn(sender.run(stop_counts.clone()));
 
     let stop_reports = CancellationToken::new();
-    let reporter = Reporter { app: Arc::clone(&app), bus, folder, process, name, predecessor, own_unsent, receipts };
+    let reporter = Reporter { app: Arc::clone(&app), bus, folder, process, name, predecessors, own_unsent, receipts };
     let reports = tokio::spawn(reporter.run(stop_reports.clone()));
 
     let mut end = End::new()?;

@@ -1,6 +1,6 @@
 //! The edge's folder: what survives a restart, and the lock that keeps it to one process.
 //!
-//! It holds `lock`, `process` (id of the last process that reported), `state` (the last good state, see [`StateFile`])
+//! It holds `lock`, `process` (ids of the last processes that reported), `state` (the last good state, see [`StateFile`])
 //! and `counts` (the spool). Files are replaced whole and sealed with a checksum.
 
 mod sealed;
@@ -20,6 +20,9 @@ use tracing::warn;
 
 pub use sealed::{Kind, SealError};
 pub use state::{Record, StateFile};
+
+/// The most processes that are remembered.
+const PROCESSES_MAX: usize = 16;
 
 /// Why the folder cannot be used.
 #[derive(Debug, Error)]
@@ -74,14 +77,17 @@ impl Folder {
         self.path.join(name)
     }
 
-    /// The process that used the folder before and reported to the backend.
-    pub fn last_process(&self) -> Option<ProcessId> {
-        fs::read_to_string(self.file("process")).ok()?.trim().parse().ok()
+    /// The processes that used the folder before and began to report, newest first.
+    pub fn processes(&self) -> Vec<ProcessId> {
+        let text = fs::read_to_string(self.file("process")).unwrap_or_default();
+        text.lines().filter_map(|line| line.trim().parse().ok()).take(PROCESSES_MAX).collect()
     }
 
-    /// Notes the process that uses the folder now, once the backend was told about it.
-    pub fn set_last_process(&self, process: ProcessId) -> io::Result<()> {
-        replace(&self.file("process"), format!("{process}\n").as_bytes())
+    /// Notes the process that uses the folder now.
+    pub fn note_process(&self, process: ProcessId) -> io::Result<()> {
+        let all = [process].into_iter().chain(self.processes()).take(PROCESSES_MAX);
+        let lines: String = all.map(|process| format!("{process}\n")).collect();
+        replace(&self.file("process"), lines.as_bytes())
     }
 
     /// Reads a sealed file; `None` when there is none.

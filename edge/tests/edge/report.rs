@@ -27,7 +27,7 @@ async fn every_swap_has_a_receipt_and_the_end_a_goodbye() {
     edge.evaluate("checkout").await;
     let beat = publisher.hear(&mut heartbeats, |beat: &Heartbeat| beat.counted == 1).await;
     assert_eq!(beat.environments, [EnvironmentRevision { environment: environment(), revision: 4 }]);
-    assert_eq!((beat.process, beat.predecessor), (first.process, None));
+    assert_eq!((beat.process, &beat.predecessors), (first.process, &Vec::new()));
     assert!(beat.memory_bytes > 1_000_000, "{beat:?}");
     publisher.hear(&mut heartbeats, |beat: &Heartbeat| beat.counted == 1 && beat.unsent == 0).await;
 
@@ -45,7 +45,12 @@ async fn every_swap_has_a_receipt_and_the_end_a_goodbye() {
     let mut heartbeats = publisher.subscribe(HEARTBEAT_SUBJECT).await;
     let edge = Edge::start(&world.nats, folder).await;
     let next = publisher.hear(&mut heartbeats, |beat: &Heartbeat| beat.process != first.process).await;
-    assert_eq!(next.predecessor, Some(first.process));
+    assert_eq!(next.predecessors, [first.process]);
+    // The next one names both: nobody may have listened while this one lived.
+    let folder = edge.kill().await;
+    let edge = Edge::start(&world.nats, folder).await;
+    let last = publisher.hear(&mut heartbeats, |beat: &Heartbeat| beat.predecessors.len() == 2).await;
+    assert_eq!(last.predecessors, [next.process, first.process]);
     edge.wait_for_value("checkout", json!(true)).await;
 }
 

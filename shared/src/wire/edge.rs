@@ -35,9 +35,10 @@ pub struct Heartbeat {
     pub name: String,
     /// Its version.
     pub version: String,
-    /// The process that used its folder before, which it replaces.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub predecessor: Option<ProcessId>,
+    /// The processes that used its folder before, which it replaces; newest first, at most 16. More than one, since the
+    /// backend may have been away for the whole life of the last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub predecessors: Vec<ProcessId>,
     /// What it answers by, per environment.
     pub environments: Vec<EnvironmentRevision>,
     /// Keys of the bucket whose body it cannot read; at most 100.
