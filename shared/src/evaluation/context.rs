@@ -83,11 +83,6 @@ pub struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    /// A context of these attributes; of doubled names the last wins.
-    pub fn new(fields: Vec<(Cow<'a, str>, Value<'a>)>) -> Self {
-        Self { fields: Fields::new(fields) }
-    }
-
     /// The attribute named so, where `targetingKey` may also have been sent as `bucketingKey`.
     pub fn get(&self, name: &str) -> Option<&Value<'a>> {
         if name == TARGETING_KEY {

@@ -1,7 +1,5 @@
 //! The body of a request, borrowed from its bytes.
 
-mod scan;
-
 use std::borrow::Cow;
 use std::fmt;
 
@@ -10,7 +8,7 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor}
 use shared::evaluation::{Context, Value};
 
 /// What an application asks.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub(super) struct Request<'a> {
     /// The flag asked for, where the body names it.
     pub(super) flag_key: Option<Cow<'a, str>>,
@@ -23,7 +21,7 @@ impl<'a> Request<'a> {
     pub(super) fn parse(body: &'a [u8]) -> Result<Self, serde_json::Error> {
         // Checked once as a whole: checking every string by itself takes as long as the rest of the reading.
         match std::str::from_utf8(body) {
-            Ok(text) => scan::scan(text).map_or_else(|| serde_json::from_str(text), Ok),
+            Ok(text) => serde_json::from_str(text),
             Err(_) => serde_json::from_slice(body),
         }
     }
