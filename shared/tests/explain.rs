@@ -63,7 +63,7 @@ fn every_step_is_told_in_the_order_of_the_documents() {
     let trace = traced(&json!({"targetingKey": "u-1", "plan": "pro", "age": [17.5, "x"], "company": "c-1"}));
     let parent = json!({
         "flag": "parent", "is_killed": false, "prerequisites": [], "targets": null, "rules": [], "default_split": null,
-        "outcome": {"value": "true", "variant": "on", "reason": "STATIC", "error_code": null, "error_details": null,
+        "outcome": {"value": true, "variant": "on", "reason": "STATIC", "error_code": null, "error_details": null,
             "blocked_by": null},
     });
     assert_eq!(

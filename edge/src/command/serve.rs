@@ -11,7 +11,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinHandle};
 use tokio_util::sync::CancellationToken;
-use tracing::info;
+use tracing::{info, warn};
 
 use crate::app::App;
 use crate::bus::Bus;
@@ -113,6 +113,9 @@ async fn serve_offline(config: &Config, bundle: Vec<Record>) -> Result<(), Failu
         return Err(
             "the bundle (EDGE_STORAGE__BUNDLE) holds no environment to answer from; export one that does".into()
         );
+    }
+    for key in &app.snapshot.load().unreadable {
+        warn!(key, "this version cannot read a value of the bundle; what it is about answers an error");
     }
     let stop_http = CancellationToken::new();
     let (tracer, traces) = trace(config, clock::new_process_id(), &app)?;

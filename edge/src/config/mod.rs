@@ -19,6 +19,7 @@ use figment::providers::{Format, Serialized, Toml};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 
 pub use traces::{Endpoint, Traces};
 
@@ -225,6 +226,10 @@ impl Config {
         require("server.shutdown_grace_seconds", grace <= 300, "use 0 to 300 seconds")?;
         require("counts.interval_seconds", (1..=60).contains(&self.counts.interval_seconds), "use 1 to 60 seconds")?;
         require("log.filter", EnvFilter::try_new(&self.log.filter).is_ok(), "this is not a filter of levels")?;
+        // A word alone would be taken for a module's name, and silence all others.
+        let is_word = |part: &&str| !part.contains(['=', '[']) && part.trim().parse::<LevelFilter>().is_err();
+        let word = self.log.filter.split(',').find(is_word).map(|word| format!("'{word}' is not a level"));
+        require("log.filter", word.is_none(), word.as_deref().unwrap_or_default())?;
         let is_url = |url: &str| url.trim().parse::<async_nats::ServerAddr>().is_ok();
         require("nats.url", self.nats.url.split(',').all(is_url), "this is not an address of a NATS server")?;
         require("storage.dir", !self.storage.dir.as_os_str().is_empty(), "a folder is needed")?;

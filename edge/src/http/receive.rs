@@ -77,7 +77,7 @@ pub(super) fn refuse(app: &App, form: Form, key: Option<&str>, refusal: Refusal)
         AuthFailure::Origin => denied(StatusCode::FORBIDDEN, "this SDK key may not be used from this web origin"),
         AuthFailure::Token => denied(
             StatusCode::UNAUTHORIZED,
-            "this address of an event stream is not valid any more; ask for all flags again to get a new one",
+            "this is no address of an event stream, or one whose time is over; POST /ofrep/v1/evaluate/flags gives a new one",
         ),
     }
 }

@@ -140,6 +140,7 @@ fn json_holds_the_answer_and_the_trace() {
     let told = json(&["--flag", "checkout", "--context", r#"{"targetingKey":"u-42"}"#, "--json", "--at", at]);
     assert_eq!(told["environment"], json!("shop/production"));
     assert_eq!((&told["revision"], &told["at"], &told["asker"]), (&json!(7), &json!(at), &json!("server")));
+    assert!(told["outcome"]["value"].is_boolean(), "a value is a value, not a text that holds it: {told}");
     assert_eq!(told["outcome"], told["trace"]["outcome"]);
     assert_eq!(told["trace"]["default_split"]["bucket"], json!(bucket("checkout", "u-42")));
     let unknown = json(&["--flag", "nowhere", "--json"]);

@@ -4,7 +4,8 @@
 //! Steps stand in the order of the documents, and end where the walk stopped looking: member 2 of a recorded group is
 //! member 2 of that group in the flag's config.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
 
 use crate::evaluation::condition::Leaf;
 use crate::evaluation::context::{Context, Value};
@@ -170,6 +171,7 @@ pub struct SplitTrace {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OutcomeTrace {
     /// The value as JSON; absent means "use the code default".
+    #[serde(serialize_with = "as_json")]
     pub value: Option<String>,
     /// The variant's key.
     pub variant: Option<String>,
@@ -194,6 +196,12 @@ impl From<&Outcome<'_>> for OutcomeTrace {
             blocked_by: outcome.blocked_by.map(str::to_owned),
         }
     }
+}
+
+/// Writes JSON as the value it is, digits and all, rather than as a text that holds it.
+fn as_json<S: Serializer>(json: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
+    let raw = json.as_ref().map(|json| RawValue::from_string(json.clone())).transpose();
+    raw.map_err(serde::ser::Error::custom)?.serialize(serializer)
 }
 
 /// What a comparison looked at.

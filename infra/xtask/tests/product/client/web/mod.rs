@@ -109,9 +109,14 @@ impl Web {
     }
 }
 
-/// A client key that every edge knows.
+/// A client key for pages from anywhere, which every edge knows.
 pub(super) async fn client_key(product: &Product) -> ClientKey {
-    let body = json!({ "environment": "production", "name": "page", "kind": "client" });
+    client_key_for(product, json!([])).await
+}
+
+/// A client key for pages of these web origins, which every edge knows.
+async fn client_key_for(product: &Product, origins: Value) -> ClientKey {
+    let body = json!({ "environment": "production", "name": "page", "kind": "client", "origins": origins });
     let made = product.api(Method::POST, "/keys", None, Some(body)).await;
     let text = |value: &Value| value.as_str().expect("text").to_owned();
     let key = ClientKey { id: text(&made["key"]["id"]), secret: text(&made["secret"]) };
