@@ -31,13 +31,15 @@ pub(super) async fn serve(
     request: hyper::Request<Incoming>,
 ) -> Result<Response<AnswerBody>, Infallible> {
     let path = request.uri().path();
-    let route = route_of(path);
+    let extra = extra_slashes(path);
+    let route = route_of(&path[extra..]);
     let method = request.method().clone();
     let began = state.log.begin();
     let parent = Parent::of(request.headers());
     let tracer = state.tracer.as_ref().filter(|_| is_traced(route));
     let mut span = tracer.and_then(|tracer| tracer.begin(route, &method, path, parent));
-    let mut response = answer(state, router, route, request, span.as_deref_mut()).await?;
+    let key_at = OFREP_SINGLE.len() + extra;
+    let mut response = answer(state, router, route, key_at, request, span.as_deref_mut()).await?;
     if state.app.is_stopping() {
         // The client opens its next connection elsewhere, before this one is closed under a request of its.
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
@@ -55,6 +57,7 @@ async fn answer(
     state: &Arc<HttpState>,
     router: &Router,
     route: Route,
+    key_at: usize,
     request: hyper::Request<Incoming>,
     span: Option<&mut Span>,
 ) -> Result<Response<AnswerBody>, Infallible> {
@@ -73,8 +76,13 @@ async fn answer(
         Route::Evaluate => evaluate::evaluate(app, request, span).await.map(Either::Left),
         Route::OfrepBulk => bulk::evaluate(app, request, span).await.map(Either::Left),
         Route::Stream => stream::open(state, &request.into_parts().0).map(Either::Right),
-        _ => evaluate::evaluate_ofrep(app, OFREP_SINGLE.len(), request, span).await.map(Either::Left),
+        _ => evaluate::evaluate_ofrep(app, key_at, request, span).await.map(Either::Left),
     })
+}
+
+/// Slashes at the begin beyond the first: clients set one before the path of a base URL that ends in one already.
+fn extra_slashes(path: &str) -> usize {
+    path.bytes().take_while(|byte| *byte == b'/').count().saturating_sub(1)
 }
 
 /// What is asked for, as metrics and spans name it.

@@ -35,6 +35,16 @@ async fn a_flag_answers_in_both_forms() {
 }
 
 #[tokio::test]
+async fn a_base_url_that_ends_in_a_slash_works_too() {
+    let world = World::new().await;
+    let edge = world.ready_edge().await;
+    for path in ["//evaluate", "//ofrep/v1/evaluate/flags", "//ofrep/v1/evaluate/flags/checkout"] {
+        let (status, body) = post(&edge, path, "{\"flagKey\":\"checkout\"}").await;
+        assert_eq!(status, StatusCode::OK, "{path}: {body}");
+    }
+}
+
+#[tokio::test]
 async fn a_key_in_the_path_is_decoded_exactly_once() {
     let world = World::new().await;
     let edge = world.ready_edge().await;
