@@ -156,7 +156,9 @@ fn KeyRow(
             }
         }
     };
-    let origins = key.origins.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let origins =
+        key.origins.iter().map(|origin| view! { <div class="muted" translate="no">{origin.to_string()}</div> });
+    let origins = origins.collect_view();
     let is_revoked = key.revoked_at.is_some();
     let state = match (key.revoked_at, key.expires_at) {
         (Some(at), _) => view! { <span class="muted">"○ revoked "<When at=at/></span> }.into_any(),
@@ -179,7 +181,7 @@ fn KeyRow(
             <td data-label="Environment">{environment}</td>
             <td data-label="Kind">
                 {kind(key.kind)}
-                {(!key.origins.is_empty()).then(|| view! { <div class="muted" translate="no">{origins}</div> })}
+                {origins}
             </td>
             <td data-label="Key"><code translate="no">{key.hint.clone()}</code></td>
             <td data-label="Last used">
