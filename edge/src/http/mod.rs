@@ -10,6 +10,7 @@ mod connection;
 mod cors;
 mod descriptor;
 mod docs;
+mod etag;
 mod evaluate;
 mod health;
 mod log;

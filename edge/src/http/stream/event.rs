@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::http::bulk::of_revision;
+use crate::http::etag::of_revision;
 use crate::snapshot::Environment;
 
 /// Which answers a client should have: a revision, and the last time at which a condition on `$now` turned, in

@@ -2,8 +2,6 @@
 //!
 //! All answers come from one snapshot and one moment. A 304 costs the evaluation alone, and counts nothing.
 
-mod etag;
-
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -20,6 +18,7 @@ use crate::app::App;
 use crate::clock;
 use crate::http::answer::{self, Answer, Form};
 use crate::http::cors;
+use crate::http::etag::{ETag, Hash, awaited_revision};
 use crate::http::receive::{Received, receive, refuse};
 use crate::http::request::Request;
 use crate::http::stream::{self, token};
@@ -27,8 +26,6 @@ use crate::metrics::{Route, Tally};
 use crate::sdk_key::{Credential, Opened};
 use crate::snapshot::FlagEntry;
 use crate::trace::Span;
-pub(super) use etag::of_revision;
-use etag::{ETag, Hash, awaited_revision};
 
 /// How long a client that heard of a newer state from another edge waits for it here.
 const REVISION_WAIT: Duration = Duration::from_secs(1);

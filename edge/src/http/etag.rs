@@ -69,7 +69,7 @@ impl fmt::Display for ETag {
 }
 
 /// What an event says of the state to be fetched; tags of answers begin with it.
-pub(in crate::http) fn of_revision(revision: u64) -> String {
+pub(super) fn of_revision(revision: u64) -> String {
     format!("r{revision}")
 }
 
