@@ -56,7 +56,7 @@ impl Reporter {
                 Some(swapped) = self.receipts.recv() => self.send_receipt(swapped).await,
             }
         }
-        self.bus.say(GOODBYE_SUBJECT, &Goodbye { process: self.process }).await;
+        self.bus.say(GOODBYE_SUBJECT, &Goodbye { process: self.process, counted: Some(self.app.counters.total()) }).await;
         self.bus.flush().await;
     }
 
@@ -97,6 +97,8 @@ impl Reporter {
             memory_bytes: resident_bytes(),
             counted: self.app.counters.total(),
             unsent,
+            lost: 0,
+            inherited: Vec::new(),
         }
     }
 }

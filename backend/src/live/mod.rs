@@ -148,6 +148,8 @@ impl Live {
             memory_bytes: 0,
             counted: 0,
             unsent: 0,
+            lost: 0,
+            inherited: Vec::new(),
         };
         if let Some(edge) = known.edge(&unseen, now) {
             edge.environments.entry(environment).or_default().reached(revision, Some(now));

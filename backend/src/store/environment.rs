@@ -4,6 +4,7 @@ use shared::model::id::{EnvironmentId, ProjectId};
 use shared::model::key::EnvironmentKey;
 use sqlx::PgConnection;
 use time::OffsetDateTime;
+use uuid::Uuid;
 
 use crate::store::StoreError;
 
@@ -22,6 +23,8 @@ pub struct Environment {
     pub revision: i64,
     /// Bytes that it holds in the bucket.
     pub state_bytes: i64,
+    /// Keys the hashes that stand for users.
+    pub unit_key: Uuid,
 }
 
 /// An environment named as `project/environment`.
@@ -64,7 +67,7 @@ pub async fn list(db: &mut PgConnection, project: ProjectId) -> Result<Vec<Envir
     let environments = sqlx::query_as!(
         Environment,
         r#"select environments.id, environments.key, environments.name, environments.hue,
-                  environments.state_bytes, coalesce(state.revision, 0) as "revision!"
+                  environments.state_bytes, environments.unit_key, coalesce(state.revision, 0) as "revision!"
            from environments
            left join state on state.environment_id = environments.id
                 and state.key = environments.id || '.environment'
@@ -77,7 +80,7 @@ pub async fn list(db: &mut PgConnection, project: ProjectId) -> Result<Vec<Envir
     Ok(environments)
 }
 
-/// Adds an environment at the end of the promotion order.
+/// Adds an environment at the end of the promotion order. Returns its unit key.
 pub async fn insert(
     db: &mut PgConnection,
     project: ProjectId,
@@ -86,12 +89,13 @@ pub async fn insert(
     name: &str,
     hue: u8,
     at: OffsetDateTime,
-) -> Result<(), StoreError> {
-    sqlx::query!(
+) -> Result<Uuid, StoreError> {
+    let unit_key = sqlx::query_scalar!(
         "insert into environments (id, project_id, key, name, hue, position, created_at)
          select $1, $2, $3, $4, $5, coalesce(max(position) + 1, 0), $6
          from environments
-         where project_id = $2",
+         where project_id = $2
+         returning unit_key",
         id.uuid(),
         project.uuid(),
         key.as_str(),
@@ -99,9 +103,9 @@ pub async fn insert(
         i16::from(hue),
         at,
     )
-    .execute(db)
+    .fetch_one(db)
     .await?;
-    Ok(())
+    Ok(unit_key)
 }
 
 /// The project that an environment belongs to.

@@ -123,7 +123,15 @@ impl Accumulator {
     /// Takes the oldest entries out as a batch within its limits; `None` when there are none.
     pub fn close(&mut self, process: ProcessId, sequence: u64) -> Option<CountBatch> {
         let mut bytes = FRAME_BYTES;
-        let mut batch = CountBatch { process, sequence, evaluations: Vec::new(), keys: Vec::new() };
+        let mut batch = CountBatch {
+            process,
+            sequence,
+            evaluations: Vec::new(),
+            keys: Vec::new(),
+            unknown: Vec::new(),
+            exposures: Vec::new(),
+            events: Vec::new(),
+        };
         while batch.evaluations.len() < ENTRIES_MAX
             && let Some((key, count)) = self.evaluations.pop_first()
         {
@@ -157,7 +165,7 @@ fn json_bytes(entry: &impl Serialize) -> usize {
 
 fn evaluation_count(key: EvaluationKey, count: u64) -> EvaluationCount {
     let EvaluationKey { minute, environment, flag, place, variant, mode } = key;
-    EvaluationCount { minute, environment, flag, place, variant, mode, count }
+    EvaluationCount { minute, environment, flag, place, variant, reason: None, mode, count }
 }
 
 /// How an accumulator lies in the spool.
@@ -182,7 +190,7 @@ impl From<Accumulator> for Counts {
 impl From<Counts> for Accumulator {
     fn from(counts: Counts) -> Self {
         let mut open = Self::default();
-        for EvaluationCount { minute, environment, flag, place, variant, mode, count } in counts.evaluations {
+        for EvaluationCount { minute, environment, flag, place, variant, mode, count, .. } in counts.evaluations {
             open.add(EvaluationKey { minute, environment, flag, place, variant, mode }, count);
         }
         for KeyCount { minute, environment, key, count } in counts.keys {

@@ -1,6 +1,7 @@
 //! Environments: where flags run.
 
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use crate::model::key::{EnvironmentKey, ProjectKey};
 
@@ -17,4 +18,9 @@ pub struct EnvironmentDefinition {
     pub project: ProjectKey,
     /// Its own key; answers carry `project/key` as `flagSetId`.
     pub key: EnvironmentKey,
+    /// Random; the hashes that stand for users in exposures and events are keyed by it, so that they mean nothing
+    /// elsewhere. Absent in environments that were published by an older version and not changed since; without it
+    /// nothing of experiments is gathered there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit_key: Option<Uuid>,
 }

@@ -62,6 +62,8 @@ typed_id! {
     SessionId,
     /// A changeset.
     ChangesetId,
+    /// A metric of experiments.
+    MetricId,
     /// One process of an edge; a restarted edge has a new one.
     ProcessId,
 }

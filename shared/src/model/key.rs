@@ -92,6 +92,14 @@ key! {
     /// Names an environment inside its project.
     EnvironmentKey, "an environment", is_slug,
         "use 1 to 60 lower-case letters, digits and -, beginning with a letter or digit";
+    /// Names what users do and metrics count.
+    EventName, "an event", is_event_name,
+        "use 1 to 100 letters, digits and . _ : / -, beginning with a letter or digit";
+}
+
+fn is_event_name(text: &str) -> bool {
+    is_made_of(text, 100, |c| c.is_ascii_alphanumeric() || b"._:/-".contains(&c))
+        && text.as_bytes()[0].is_ascii_alphanumeric()
 }
 
 fn is_flag_key(text: &str) -> bool {

@@ -46,9 +46,24 @@ pub struct Heartbeat {
     pub unreadable: Vec<String>,
     /// Resident memory, in bytes.
     pub memory_bytes: u64,
-    /// Evaluations counted since the process began, unsent ones included.
+    /// Evaluations counted since the process began, those of unknown flags and those not sent included.
     pub counted: u64,
-    /// Of these, not yet acknowledged by the stream.
+    /// Of these, not yet confirmed.
+    pub unsent: u64,
+    /// Of these, counted and then lost.
+    #[serde(default)]
+    pub lost: u64,
+    /// Counts of earlier processes on its folder that still wait to be confirmed; at most 16.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inherited: Vec<InheritedCounts>,
+}
+
+/// What an earlier process left behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InheritedCounts {
+    /// Who counted.
+    pub process: ProcessId,
+    /// Evaluations that wait.
     pub unsent: u64,
 }
 
@@ -66,4 +81,7 @@ pub struct EnvironmentRevision {
 pub struct Goodbye {
     /// Who says so.
     pub process: ProcessId,
+    /// Evaluations it counted in all; absent from an older version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted: Option<u64>,
 }

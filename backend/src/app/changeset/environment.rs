@@ -32,7 +32,8 @@ impl Draft {
         }
         let id: EnvironmentId = state.clock.id();
         let name = new.name.trim();
-        store::environment::insert(db, self.project, id, &new.key, name, hue, self.at).await.map_err(|error| {
+        let inserted = store::environment::insert(db, self.project, id, &new.key, name, hue, self.at).await;
+        let unit_key = inserted.map_err(|error| {
             if error.is_conflict("environments_key_unique") {
                 AppError::Exists { noun: "environment", key: new.key.to_string() }
             } else {
@@ -48,6 +49,7 @@ impl Draft {
             hue: i16::from(hue),
             revision: 0,
             state_bytes: 0,
+            unit_key,
         });
         self.touched.insert(id);
         Ok(())

@@ -125,7 +125,7 @@ async fn number(
     let touched: BTreeSet<EnvironmentId> = rows.iter().map(|row| row.environment).collect();
     let named = |id: &EnvironmentId| environments.iter().find(|environment| environment.id == *id);
     for environment in touched.iter().filter_map(named) {
-        rows.push(render::environment_row(environment.id, &project_key, &environment.key, revision)?);
+        rows.push(render::environment_row(environment, &project_key, revision)?);
     }
     let entries: Vec<Entry> = scope
         .environments

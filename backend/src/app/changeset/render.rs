@@ -12,6 +12,7 @@ use sqlx::PgConnection;
 use crate::app::changeset::draft::Draft;
 use crate::error::AppError;
 use crate::store;
+use crate::store::environment::Environment;
 use crate::store::state::StateRow;
 
 /// A value that differs from what edges hold now, still without its number.
@@ -119,7 +120,7 @@ pub(super) async fn finish(
         let known = draft.environments.iter().find(|e| e.id == environment);
         let known =
             known.ok_or_else(|| AppError::internal(format!("environment {environment} is of another project")))?;
-        rows.push(environment_row(environment, &draft.project_key, &known.key, revision)?);
+        rows.push(environment_row(known, &draft.project_key, revision)?);
     }
     Ok(rows)
 }
@@ -136,17 +137,17 @@ pub(super) fn check_segment_size(definition: &SegmentDefinition) -> Result<(), A
 
 /// The row of an environment itself, which carries its revision.
 pub(super) fn environment_row(
-    environment: EnvironmentId,
+    environment: &Environment,
     project_key: &str,
-    key: &str,
     revision: u64,
 ) -> Result<StateRow, AppError> {
     let definition = EnvironmentDefinition {
         project: project_key.parse().map_err(AppError::internal)?,
-        key: key.parse().map_err(AppError::internal)?,
+        key: environment.key.parse().map_err(AppError::internal)?,
+        unit_key: Some(environment.unit_key),
     };
     let body = text(&definition)?;
-    row(StateKey { environment, entity: Entity::Environment }, revision, false, Some(&body), 0)
+    row(StateKey { environment: environment.id, entity: Entity::Environment }, revision, false, Some(&body), 0)
 }
 
 /// The same row with other `killed`, under a new revision.
