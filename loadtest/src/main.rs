@@ -19,12 +19,15 @@ struct Arguments {
 enum Scenario {
     /// How many evaluations a second an edge answers, and how fast.
     Evaluate(scenario::evaluate::Arguments),
+    /// A small shop that asks for the demo project's flags and sells something now and then, until it is stopped.
+    Shop(scenario::shop::Arguments),
 }
 
 #[tokio::main]
 async fn main() -> ExitCode {
     let result = match Arguments::parse().scenario {
         Scenario::Evaluate(arguments) => scenario::evaluate::run(arguments).await,
+        Scenario::Shop(arguments) => scenario::shop::run(arguments).await,
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

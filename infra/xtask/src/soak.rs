@@ -1,4 +1,4 @@
-//! Everything at once for half an hour, on throw-away servers and release builds.
+//! Disasters one after the other, then everything at once for half an hour, on throw-away servers and release builds.
 
 use crate::cargo::{cargo, run_until};
 use crate::error::Result;
@@ -15,35 +15,31 @@ pub(crate) struct Arguments {
     minutes: u64,
 }
 
-/// Builds the programs and runs `tests/soak`.
+/// Builds the programs and runs `tests/chaos` at full length and `tests/soak`.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let stop = Stop::listen()?;
     setup::servers()?;
-    say::step("building programs and the soak");
+    say::step("building the programs");
     let build = ["build", "--release", "--locked", "--package", "backend", "--package", "edge", "--bins"];
     run_until(cargo().args(build).env("SQLX_OFFLINE", "true"), &stop)?;
 
     let scratch = Scratch::new()?;
     let (mut server, url) = start_postgres(&scratch)?;
-    let mut command = cargo();
-    command.args([
-        "test",
-        "--release",
-        "--locked",
-        "--package",
-        "xtask",
-        "--test",
-        "soak",
-        "--",
-        "--ignored",
-        "--nocapture",
-    ]);
-    command.env("FLUXGATE_TEST_POSTGRES_URL", &url);
-    command.env("FLUXGATE_TEST_BIN_DIR", checkout::target().join("release"));
-    command.env("FLUXGATE_SOAK_MINUTES", arguments.minutes.to_string());
-    command.env("TMPDIR", scratch.folder("tmp")?);
-    say::step(format_args!("soaking for {} minutes", arguments.minutes));
-    let result = run_until(&mut command, &stop);
+    let test = |name: &str| {
+        let mut command = cargo();
+        command.args(["test", "--release", "--locked", "--package", "xtask", "--test", name]);
+        command.args(["--", "--include-ignored", "--nocapture"]);
+        command.env("FLUXGATE_TEST_POSTGRES_URL", &url);
+        command.env("FLUXGATE_TEST_BIN_DIR", checkout::target().join("release"));
+        command.env("FLUXGATE_SOAK_MINUTES", arguments.minutes.to_string()).env("FLUXGATE_CHAOS", "long");
+        command
+    };
+    let folder = scratch.folder("tmp")?;
+    say::step("disasters under load, for about ten minutes");
+    let result = run_until(test("chaos").env("TMPDIR", &folder), &stop).and_then(|()| {
+        say::step(format_args!("soaking for {} minutes", arguments.minutes));
+        run_until(test("soak").env("TMPDIR", &folder), &stop)
+    });
     server.stop()?;
     result
 }

@@ -1,3 +1,4 @@
 //! One file per scenario.
 
 pub(crate) mod evaluate;
+pub(crate) mod shop;

@@ -33,6 +33,8 @@ pub enum Ready {
         /// On 127.0.0.1.
         port: u16,
     },
+    /// It answers nobody: that it runs is all there is to see.
+    Running,
 }
 
 impl Ready {
@@ -44,6 +46,7 @@ impl Ready {
                 let (place, _database) = url.rsplit_once('@')?.1.split_once('/')?;
                 place.rsplit_once(':')?.1.parse().ok()
             }
+            Self::Running => None,
         }
     }
 
@@ -70,6 +73,7 @@ impl Ready {
                 (200, _) => Ok(()),
                 (status, body) => Err(Error::new(format!("{path} says {status} {}", body.trim()))),
             },
+            Self::Running => Ok(()),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The two programs of the product: the backend and the edges.
+//! The programs of the product, the backend and the edges, and the demo's shop that uses them.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -121,6 +121,35 @@ impl Edge {
         };
         let ready = Ready::Http { port: self.port };
         Service::new(&self.name, url(self.port), launch, ready, self.storage.clone(), log)
+    }
+}
+
+/// A small shop that asks for the demo project's flags, so that there is something to see.
+#[derive(Clone, Debug)]
+pub(crate) struct Shop {
+    /// The program of load tests.
+    pub(crate) program: PathBuf,
+    /// The edges' addresses.
+    pub(crate) edges: Vec<String>,
+    /// A server key of the demo project.
+    pub(crate) sdk_key: String,
+}
+
+impl Shop {
+    /// Its visitors, without a pause.
+    pub(crate) fn service(&self, log: PathBuf) -> Service {
+        let variables = BTreeMap::from([
+            ("FLUXGATE_EDGE_URL".to_owned(), self.edges.join(",").into()),
+            ("FLUXGATE_SDK_KEY".to_owned(), self.sdk_key.clone().into()),
+        ]);
+        let launch = Launch {
+            program: self.program.clone(),
+            arguments: vec!["shop".into()],
+            variables,
+            user: None,
+            stop_signal: Signal::TERM,
+        };
+        Service::new("shop", self.edges.join(" and "), launch, Ready::Running, PathBuf::from("/nonexistent"), log)
     }
 }
 

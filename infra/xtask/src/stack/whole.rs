@@ -84,6 +84,8 @@ pub struct Stack {
     pub nats_passwords: nats::Passwords,
     /// The demo project.
     pub demo: Demo,
+    backend_settings: program::Backend,
+    backend_variables: BTreeMap<String, String>,
     /// Dropped last but for the folder, when nobody uses the database any more.
     _database: Option<Database>,
     scratch: Scratch,
@@ -132,6 +134,8 @@ impl Stack {
             postgres_url,
             nats_passwords,
             demo,
+            backend_settings: settings,
+            backend_variables: options.backend_variables.clone(),
             _database: database,
             scratch,
             edge_program: program::built(&programs, "fluxgate-edge")?,
@@ -142,6 +146,16 @@ impl Stack {
         }
         stack.wait_until_ready()?;
         Ok(stack)
+    }
+
+    /// One more backend on the same database, not started yet. It is the caller's to keep.
+    pub fn another_backend(&self) -> Result<Service> {
+        let settings = program::Backend { port: port::free()?, ..self.backend_settings.clone() };
+        let mut backend = settings.service(self.scratch.path().join("another-backend.log"));
+        for (name, value) in &self.backend_variables {
+            backend.set_variable(name, value);
+        }
+        Ok(backend)
     }
 
     /// One more edge with a folder of its own, not started yet.

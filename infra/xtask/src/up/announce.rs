@@ -13,7 +13,7 @@ use crate::stack::{nats, secret};
 /// The demo project.
 const PROJECT: &str = "shop";
 /// The environment whose key is written down.
-const ENVIRONMENT: &str = "production";
+pub(super) const ENVIRONMENT: &str = "production";
 /// A flag of the demo project, for the example.
 const FLAG: &str = "checkout";
 /// The addresses that answer `/readyz`.

@@ -17,7 +17,9 @@ use crate::stack::{Identity, Lifetime, Service, get, port};
 use crate::{checkout, down, say, setup, ui};
 
 /// The parts in the order in which they start.
-pub(crate) const PARTS: [&str; 5] = ["postgres", "nats", "backend", "edge-1", "edge-2"];
+pub(crate) const PARTS: [&str; 6] = ["postgres", "nats", "backend", "edge-1", "edge-2", SHOP];
+/// The one that `--no-shop` leaves out.
+pub(crate) const SHOP: &str = "shop";
 /// The `up` that stays in the foreground.
 pub(crate) const SUPERVISOR: &str = "up";
 /// How long a part may take to end.
@@ -29,6 +31,9 @@ pub(crate) struct Arguments {
     /// Return when everything answers; `cargo xtask down` stops it.
     #[arg(long)]
     detach: bool,
+    /// Without the demo's shop, whose visitors ask for some twenty flags a second.
+    #[arg(long)]
+    no_shop: bool,
     /// The web UI and the admin API.
     #[arg(long, default_value_t = 8080)]
     port_backend: u16,
@@ -75,9 +80,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 
     setup::servers()?;
     let ui = ui::build(&ui::Arguments::default(), &stop)?;
-    say::step("building backend and edge (release)");
+    say::step("building backend, edge and the demo's shop (release)");
     let mut build = cargo();
-    build.args(["build", "--release", "--locked", "--package", "backend", "--package", "edge"]);
+    build.args([
+        "build",
+        "--release",
+        "--locked",
+        "--package",
+        "backend",
+        "--package",
+        "edge",
+        "--package",
+        "loadtest",
+    ]);
     run_until(build.env("SQLX_OFFLINE", "true"), &stop)?;
 
     let lifetime = if arguments.detach { Lifetime::Detached } else { Lifetime::Bound };
@@ -130,7 +145,8 @@ fn lock(home: &Home) -> Result<File> {
 /// Whether every part runs and both edges and the backend are ready, as the run that started them wrote it down.
 fn is_up(home: &Home) -> bool {
     let ports = announce::ports(home);
-    PARTS.iter().all(|part| down::alive(home, part).is_some())
+    // The shop may be left out.
+    PARTS.iter().filter(|part| **part != SHOP).all(|part| down::alive(home, part).is_some())
         && ports.is_some_and(|ports| {
             ports.into_iter().all(|port| get(port, "/readyz").is_ok_and(|(status, _)| status == 200))
         })

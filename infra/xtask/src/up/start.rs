@@ -5,12 +5,12 @@ use std::mem;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::{Arguments, Home, announce};
+use super::{Arguments, Home, SHOP, announce};
 use crate::checkout;
 use crate::error::{Context, Error, Result};
 use crate::say;
 use crate::signal::Stop;
-use crate::stack::program::{Backend, Edge, SdkKeys, built, sdk_keys};
+use crate::stack::program::{Backend, Edge, SdkKeys, Shop, built, sdk_keys};
 use crate::stack::{Lifetime, Service, nats, postgres, secret};
 
 /// Who may sign in to the demo project.
@@ -64,6 +64,15 @@ pub(super) fn all(
         parts.start(edge.service(home.fresh_log(name)))?;
     }
     parts.wait_until_ready()?;
+    // Only the demo project's: whose keys are known.
+    if let Some(sdk_key) = sdk_keys.as_ref().and_then(|keys| keys.get(announce::ENVIRONMENT))
+        && !arguments.no_shop
+    {
+        let edges = [arguments.port_edge, arguments.port_edge_2].map(|port| format!("http://127.0.0.1:{port}"));
+        let program = built(&release, "fluxgate-loadtest")?;
+        let shop = Shop { program, edges: edges.into(), sdk_key: sdk_key.clone() };
+        parts.start(shop.service(home.fresh_log(SHOP)))?;
+    }
     announce::write(home, &announce::Facts { arguments, postgres_url, passwords, password, sdk_keys })?;
     Ok(mem::take(&mut parts.running))
 }

@@ -1,16 +1,14 @@
 //! Applications: so many connections to each edge, asking one flag after the other for one user after the other.
 
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 use tokio::time::sleep_until;
 use xtask::stack::Stack;
 
+use crate::connection::Connection;
 use crate::storm;
 
 /// How many users there are.
@@ -112,7 +110,7 @@ impl Load {
             let (flag, user) = (turn as usize % self.answered.len(), turn.wrapping_mul(STRIDE) % USERS);
             let asked = Instant::now();
             outcome.asked += 1;
-            match connection.evaluate(&self.key, flag, user).await {
+            match connection.evaluate(&self.key, &question(flag, user)).await {
                 Ok(body) => {
                     self.answered[flag].fetch_add(1, Ordering::Relaxed);
                     if plan.keep_every > 0 && turn.is_multiple_of(plan.keep_every) {
@@ -134,56 +132,12 @@ impl Load {
     }
 }
 
+fn question(flag: usize, user: u64) -> String {
+    let (flag, plan) = (storm::key(flag), plan_of(user));
+    format!("{{\"flagKey\":\"{flag}\",\"context\":{{\"targetingKey\":\"user-{user}\",\"plan\":\"{plan}\"}}}}")
+}
+
 /// A user's plan.
 pub(crate) fn plan_of(user: u64) -> &'static str {
     PLANS[(user / 7) as usize % PLANS.len()]
-}
-
-/// A connection that is kept, with the little of HTTP that an edge's answers need.
-struct Connection {
-    stream: TcpStream,
-    request: Vec<u8>,
-    answer: Vec<u8>,
-}
-
-impl Connection {
-    async fn open(address: &str) -> io::Result<Self> {
-        let stream = TcpStream::connect(address).await?;
-        stream.set_nodelay(true)?;
-        Ok(Self { stream, request: Vec::new(), answer: Vec::new() })
-    }
-
-    /// The body of a 200; anything else is an error.
-    async fn evaluate(&mut self, key: &str, flag: usize, user: u64) -> io::Result<&[u8]> {
-        use std::io::Write;
-        let flag = storm::key(flag);
-        let body = format!(
-            "{{\"flagKey\":\"{flag}\",\"context\":{{\"targetingKey\":\"user-{user}\",\"plan\":\"{}\"}}}}",
-            plan_of(user)
-        );
-        self.request.clear();
-        write!(
-            self.request,
-            "POST /evaluate HTTP/1.1\r\nhost: edge\r\nauthorization: Bearer {key}\r\ncontent-length: {}\r\n\r\n{body}",
-            body.len()
-        )?;
-        self.stream.write_all(&self.request).await?;
-        self.answer.clear();
-        loop {
-            if self.stream.read_buf(&mut self.answer).await? == 0 {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
-            let Some(end) = self.answer.windows(4).position(|four| four == b"\r\n\r\n") else { continue };
-            let head = std::str::from_utf8(&self.answer[..end]).map_err(io::Error::other)?;
-            let length = head.split("\r\n").find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
-            let length: usize = length.ok_or_else(|| io::Error::other("an answer without a length"))?;
-            if self.answer.len() < end + 4 + length {
-                continue;
-            }
-            if !head.starts_with("HTTP/1.1 200 ") {
-                return Err(io::Error::other(String::from_utf8_lossy(&self.answer).into_owned()));
-            }
-            return Ok(&self.answer[end + 4..end + 4 + length]);
-        }
-    }
 }

@@ -1,6 +1,8 @@
 //! Everything at once, for half an hour: load from ten million users, changes without a pause, and a NATS that is
 //! restarted every minute. `cargo xtask soak` runs it; `FLUXGATE_SOAK_MINUTES` says for how long.
 
+#[path = "../support/connection.rs"]
+mod connection;
 mod load;
 mod storm;
 mod verify;
