@@ -13,4 +13,7 @@ alter table count_processes add column is_complete boolean not null default true
 
 update count_processes set is_complete = false;
 
+-- Raised whenever series are removed, so that nobody counts on the id of one that is gone.
+alter table count_horizons add column series_generation bigint not null default 0;
+
 create index count_batches_received on count_batches using brin (received_at);
