@@ -147,7 +147,8 @@ fn missing(
         // It counted nothing after its goodbye, and its spool waits for whoever takes over its folder.
         (Some(_), Some("goodbye")) if successor.is_none() || waits => ("silent", false, false),
         (Some(_), Some("goodbye")) => ("killed", true, false),
-        (Some(_), Some("replaced")) => ("killed", !waits, true),
+        // Until its successor is written down nobody knows what it found.
+        (Some(_), Some("replaced")) => ("killed", successor.is_some() && !waits, true),
         (Some(_), Some("dismissed")) => ("silent", true, true),
         (None, _) if silent_for > SILENT && successor.is_none() => ("silent", false, true),
         _ => return None,
@@ -258,6 +259,7 @@ mod tests {
         let killed = left("replaced");
         assert_eq!(judge(&killed, Some(true)), Some(("killed", 300 + 400, false)), "its spool may still be sent");
         assert_eq!(judge(&killed, Some(false)), Some(("killed", 300 + 400, true)));
+        assert_eq!(judge(&killed, None), Some(("killed", 300 + 400, false)), "its successor is not written down yet");
         let arrived = Judged { received: 5_200, ..killed.clone() };
         assert_eq!(judge(&arrived, Some(false)), Some(("killed", 400, true)), "what came later makes it smaller");
         let idle = Judged { received: 5_000, counted_per_second_max: 0.0, ..killed.clone() };

@@ -23,6 +23,8 @@ where grain = 'day' and period <= $1
 order by period
 limit $2";
 const UNMARK: &str = "delete from due_rollups where grain = $1 and period = $2";
+const HAS_DUE_HOUR: &str = "
+select exists (select from due_rollups where grain = 'hour' and period >= $1 and period < $1 + interval '1 day')";
 const ROLL_HOUR: &str = "
 insert into hour_counts (series, hour, count)
 select series, $1, sum(count)::bigint
@@ -109,6 +111,10 @@ async fn roll_up(client: &mut Client, grain: Grain, period: OffsetDateTime) -> R
     let horizons = tx.query_one("select minutes_from, hours_from from count_horizons for share", &[]).await?;
     let kept_from: OffsetDateTime = horizons.get(if grain == Grain::Hour { 0 } else { 1 });
     roll_up_in(&tx, grain, period, kept_from).await?;
+    // Whoever added to an hour of this day since it was listed marked both, and the day's mark is gone now.
+    if grain == Grain::Day && tx.query_one(HAS_DUE_HOUR, &[&period]).await?.get(0) {
+        return tx.rollback().await;
+    }
     tx.commit().await
 }
 

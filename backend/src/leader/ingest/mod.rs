@@ -119,7 +119,14 @@ async fn follow(state: &AppState, bus: &Bus) -> Result<(), IngestError> {
                 round.push(message.map_err(nats)?);
             }
         }
-        take_in(state, bus, &mut ingester, waiting).await?;
+        if let Err(error) = take_in(state, bus, &mut ingester, waiting).await {
+            // What this connection has fetched besides comes again soon, too.
+            let mut fetched: Vec<Message> = next.into_iter().collect();
+            while let Some(Some(Ok(message))) = messages.next().now_or_never() {
+                fetched.push(message);
+            }
+            return Err(send_back(&fetched.iter().collect::<Vec<_>>(), error).await);
+        }
     }
 }
 
