@@ -1,5 +1,6 @@
 //! The backend over HTTP, on a real PostgreSQL and a real NATS. `cargo xtask test` provides both.
 
+mod benchmark;
 mod bundle;
 mod count;
 mod demo;
