@@ -3,6 +3,9 @@
 -- for them. Rows are written by the leader alone.
 create sequence count_series_ids;
 
+-- A series that is in use gets another last minute every minute. With room for two versions of every row on its page that
+-- touches no index, and takes a quarter of the time.
+
 -- Evaluations of a flag.
 create table evaluation_series (
     id bigint primary key default nextval('count_series_ids'),
@@ -18,7 +21,7 @@ create table evaluation_series (
     first_at timestamptz not null,
     last_at timestamptz not null,
     constraint evaluation_series_unique unique (environment_id, flag_id, place, variant, reason, mode)
-) with (fillfactor = 70);
+) with (fillfactor = 45);
 
 -- Requests of an SDK key.
 create table request_series (
@@ -28,7 +31,7 @@ create table request_series (
     first_at timestamptz not null,
     last_at timestamptz not null,
     constraint request_series_unique unique (key_id, environment_id)
-) with (fillfactor = 70);
+) with (fillfactor = 45);
 
 -- Evaluations by an edge, of all flags together: the sums of an environment without its thousands of series.
 create table edge_series (
@@ -40,7 +43,7 @@ create table edge_series (
     first_at timestamptz not null,
     last_at timestamptz not null,
     constraint edge_series_unique unique (environment_id, process, reason, mode)
-) with (fillfactor = 70);
+) with (fillfactor = 45);
 
 -- Requests of an SDK key for flags that its environment does not have.
 create table unknown_series (
@@ -52,7 +55,7 @@ create table unknown_series (
     first_at timestamptz not null,
     last_at timestamptz not null,
     constraint unknown_series_unique unique (environment_id, key_id, flag_key)
-) with (fillfactor = 70);
+) with (fillfactor = 45);
 
 create table minute_counts (
     series bigint not null,
