@@ -35,6 +35,7 @@ fn full(process: ProcessId, sequence: u64, environment: EnvironmentId, minute: i
 }
 
 /// The median of what each round took, in milliseconds, with the slowest.
+#[expect(clippy::print_stdout, reason = "what a benchmark measured is what it is for")]
 fn told(what: &str, mut took: Vec<f64>) {
     took.sort_by(f64::total_cmp);
     println!("{what:48} {:7.1} ms median, {:7.1} ms slowest", took[took.len() / 2], took[took.len() - 1]);
@@ -94,6 +95,7 @@ async fn ten_thousand_entries_into_a_million_rows() {
 }
 
 /// Bytes of a row with its indexes, and what follows for days.
+#[expect(clippy::print_stdout, reason = "what a benchmark measured is what it is for")]
 async fn sizes(pool: &PgPool, client: &mut tokio_postgres::Client, now: time::OffsetDateTime) {
     rollup::pass(client, now + time::Duration::days(2)).await.expect("a pass");
     run(pool, "vacuum full evaluation_series").await;

@@ -1,15 +1,17 @@
 //! Counts from the stream into the database.
 //!
-//! `read` takes a batch out of its bytes, `sums` adds batches up, `series` finds the ids of what is counted, `add` writes
-//! all of it in one transaction, `set_aside` keeps what cannot be added. Only then the edge is told that it may let go of
+//! `read` takes a batch out of its bytes, `sums` adds batches up, `series` finds the ids of what is counted in
+//! each `table`, `add` writes all of it in one transaction (`rows`), `set_aside` keeps what cannot be added. Only then the edge is told that it may let go of
 //! its batch: the stream's own acknowledgement says nothing once its store is lost.
 
 mod add;
 mod read;
+mod rows;
 mod series;
 mod set_aside;
 mod stream;
 mod sums;
+mod table;
 
 use std::time::Duration;
 
@@ -55,10 +57,11 @@ enum IngestError {
     Slow,
 }
 
-/// A batch with the message that brought it.
+/// Batches that wait, each with the message that brought it.
+#[derive(Default)]
 struct Waiting {
-    message: Message,
-    batch: CountBatch,
+    messages: Vec<Message>,
+    batches: Vec<CountBatch>,
 }
 
 /// Adds batches for as long as this backend leads.
@@ -97,7 +100,7 @@ async fn follow(state: &AppState, bus: &Bus) -> Result<(), IngestError> {
         };
         let mut round = vec![first];
         let mut size = 0;
-        let mut waiting = Vec::new();
+        let mut waiting = Waiting::default();
         while let Some(message) = round.pop() {
             match read(&message.payload) {
                 // With this one it would be too much at once.
@@ -107,13 +110,14 @@ async fn follow(state: &AppState, bus: &Bus) -> Result<(), IngestError> {
                 }
                 Ok(batch) => {
                     size += entries(&batch).max(1);
-                    waiting.push(Waiting { message, batch });
+                    waiting.messages.push(message);
+                    waiting.batches.push(batch);
                 }
                 Err(refused) => {
                     set_aside(state, bus, &ingester, &message, refused.identity, &refused.reason).await?;
                 }
             }
-            if waiting.len() < PENDING_MAX
+            if waiting.batches.len() < PENDING_MAX
                 && let Some(Some(message)) = messages.next().now_or_never()
             {
                 round.push(message.map_err(nats)?);
@@ -125,33 +129,28 @@ async fn follow(state: &AppState, bus: &Bus) -> Result<(), IngestError> {
             while let Some(Some(Ok(message))) = messages.next().now_or_never() {
                 fetched.push(message);
             }
-            return Err(send_back(&fetched.iter().collect::<Vec<_>>(), error).await);
+            return Err(send_back(&fetched, error).await);
         }
     }
 }
 
 /// Adds what waits in one transaction; when something among it cannot be added, one by one.
-async fn take_in(
-    state: &AppState,
-    bus: &Bus,
-    ingester: &mut Ingester,
-    waiting: Vec<Waiting>,
-) -> Result<(), IngestError> {
-    let batches: Vec<CountBatch> = waiting.iter().map(|one| one.batch.clone()).collect();
-    let messages: Vec<&Message> = waiting.iter().map(|one| &one.message).collect();
+async fn take_in(state: &AppState, bus: &Bus, ingester: &mut Ingester, waiting: Waiting) -> Result<(), IngestError> {
+    let Waiting { messages, batches } = waiting;
     match add(state, ingester, &batches).await {
-        Ok(()) => return settle(state, bus, &waiting).await,
+        Ok(()) => return settle(state, bus, &messages, &batches).await,
         Err(IngestError::Database(error)) if is_of_data(&error) => {
             tracing::warn!(error = %chain(&error), batches = batches.len(), "batches are added one by one");
         }
         Err(error) => return Err(send_back(&messages, error).await),
     }
-    for one in &waiting {
-        match add(state, ingester, std::slice::from_ref(&one.batch)).await {
-            Ok(()) => settle(state, bus, std::slice::from_ref(one)).await?,
+    for (message, batch) in messages.iter().zip(&batches) {
+        let (one, its_batch) = (std::slice::from_ref(message), std::slice::from_ref(batch));
+        match add(state, ingester, its_batch).await {
+            Ok(()) => settle(state, bus, one, its_batch).await?,
             Err(IngestError::Database(error)) if is_of_data(&error) => {
-                let identity = Confirmation { process: one.batch.process, sequence: one.batch.sequence };
-                set_aside(state, bus, ingester, &one.message, Some(identity), &chain(&error)).await?;
+                let identity = Confirmation { process: batch.process, sequence: batch.sequence };
+                set_aside(state, bus, ingester, message, Some(identity), &chain(&error)).await?;
             }
             // Those that are settled already do not come again.
             Err(error) => return Err(send_back(&messages, error).await),
@@ -190,16 +189,15 @@ async fn add(state: &AppState, ingester: &mut Ingester, batches: &[CountBatch]) 
 }
 
 /// Tells edges and the stream that batches are in the database.
-async fn settle(state: &AppState, bus: &Bus, settled: &[Waiting]) -> Result<(), IngestError> {
-    let newest = settled.iter().filter_map(|one| one.message.info().ok().map(|info| info.published)).max();
+async fn settle(state: &AppState, bus: &Bus, messages: &[Message], batches: &[CountBatch]) -> Result<(), IngestError> {
+    let newest = messages.iter().filter_map(|message| message.info().ok().map(|info| info.published)).max();
     if let Some(published) = newest {
         let lag = state.clock.now() - published;
         state.metrics.ingest_lag_seconds.set(lag.as_seconds_f64().max(0.0));
     }
-    for one in settled {
-        let identity = Confirmation { process: one.batch.process, sequence: one.batch.sequence };
-        confirm(bus, &one.message, identity).await?;
-        one.message.ack().await.map_err(IngestError::Nats)?;
+    for (message, batch) in messages.iter().zip(batches) {
+        confirm(bus, message, Confirmation { process: batch.process, sequence: batch.sequence }).await?;
+        message.ack().await.map_err(IngestError::Nats)?;
     }
     Ok(())
 }
@@ -252,7 +250,7 @@ fn may_confirm_at(subject: &str) -> bool {
 }
 
 /// Lets the stream bring messages again soon, since they could not be added now; answers the reason.
-async fn send_back(messages: &[&Message], reason: IngestError) -> IngestError {
+async fn send_back(messages: &[Message], reason: IngestError) -> IngestError {
     for message in messages {
         if let Err(error) = message.ack_with(AckKind::Nak(Some(RETRY))).await {
             tracing::debug!(error = %error, "a batch comes again when its time to be acknowledged is over");
