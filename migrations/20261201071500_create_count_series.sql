@@ -3,6 +3,9 @@
 -- for them. Rows are written by the leader alone.
 create sequence count_series_ids;
 
+-- A series that is in use gets another last minute every minute. With room for two versions of every row on its page that
+-- touches no index, and takes a quarter of the time.
+
 -- Evaluations of a flag.
 create table evaluation_series (
     id bigint primary key default nextval('count_series_ids'),
@@ -18,7 +21,7 @@ create table evaluation_series (
     first_at timestamptz not null,
     last_at timestamptz not null,
     constraint evaluation_series_unique unique (environment_id, flag_id, place, variant, reason, mode)
-) with (fillfactor = 70);
+) with (fillfactor = 45);
 
 -- Requests of an SDK key.
 create table request_series (
@@ -28,7 +31,7 @@ create table request_series (
     first_at timestamptz not null,
     last_at timestamptz not null,
     constraint request_series_unique unique (key_id, environment_id)
-) with (fillfactor = 70);
+) with (fillfactor = 45);
 
 -- Evaluations by an edge, of all flags together: the sums of an environment without its thousands of series.
 create table edge_series (
@@ -40,7 +43,7 @@ create table edge_series (
     first_at timestamptz not null,
     last_at timestamptz not null,
     constraint edge_series_unique unique (environment_id, process, reason, mode)
-) with (fillfactor = 70);
+) with (fillfactor = 45);
 
 -- Requests of an SDK key for flags that its environment does not have.
 create table unknown_series (
@@ -52,7 +55,7 @@ create table unknown_series (
     first_at timestamptz not null,
     last_at timestamptz not null,
     constraint unknown_series_unique unique (environment_id, key_id, flag_key)
-) with (fillfactor = 70);
+) with (fillfactor = 45);
 
 create table minute_counts (
     series bigint not null,
@@ -163,12 +166,28 @@ create table edge_samples (
 create index edge_samples_minute on edge_samples (minute);
 
 -- Counts of the schema before: what stands in it moves over, and so does what a backend of the previous release adds.
-create function add_count_by_minute(of_series bigint, at timestamptz, added bigint) returns void language sql as $$
-    insert into minute_counts (series, minute, count) values (of_series, at, added)
-    on conflict (series, minute) do update set count = minute_counts.count + excluded.count;
-    insert into due_rollups (grain, period)
-    values ('hour', date_trunc('hour', at, 'UTC')), ('day', date_trunc('day', at, 'UTC'))
-    on conflict (grain, period) do update set period = excluded.period;
+create function add_count_by_minute(of_series bigint, at timestamptz, added bigint) returns void language plpgsql as $$
+declare
+    horizons count_horizons;
+begin
+    select * into horizons from count_horizons for share;
+    if at >= horizons.minutes_from then
+        insert into minute_counts (series, minute, count) values (of_series, at, added)
+        on conflict (series, minute) do update set count = minute_counts.count + excluded.count;
+        insert into due_rollups (grain, period) values ('hour', date_trunc('hour', at, 'UTC'))
+        on conflict (grain, period) do update set period = excluded.period;
+    elsif at >= horizons.hours_from then
+        insert into hour_counts (series, hour, count) values (of_series, date_trunc('hour', at, 'UTC'), added)
+        on conflict (series, hour) do update set count = hour_counts.count + excluded.count;
+    else
+        insert into day_counts (series, day, count) values (of_series, date_trunc('day', at, 'UTC'), added)
+        on conflict (series, day) do update set count = day_counts.count + excluded.count;
+    end if;
+    if at >= horizons.hours_from then
+        insert into due_rollups (grain, period) values ('day', date_trunc('day', at, 'UTC'))
+        on conflict (grain, period) do update set period = excluded.period;
+    end if;
+end
 $$;
 
 create function evaluation_counts_move() returns trigger language plpgsql as $$
@@ -178,7 +197,16 @@ begin
     insert into evaluation_series (environment_id, flag_id, place, variant, reason, mode, first_at, last_at)
     values (new.environment_id, new.flag_id, new.place, new.variant, '', new.mode, new.minute, new.minute)
     on conflict on constraint evaluation_series_unique
-    do update set last_at = greatest(evaluation_series.last_at, excluded.last_at)
+    do update set first_at = least(evaluation_series.first_at, excluded.first_at),
+                  last_at = greatest(evaluation_series.last_at, excluded.last_at)
+    returning id into found;
+    perform add_count_by_minute(found, new.minute, new.count);
+    -- Which edge it was is not known: the process of zeros stands for all of them.
+    insert into edge_series (environment_id, process, reason, mode, first_at, last_at)
+    values (new.environment_id, '00000000-0000-0000-0000-000000000000', '', new.mode, new.minute, new.minute)
+    on conflict on constraint edge_series_unique
+    do update set first_at = least(edge_series.first_at, excluded.first_at),
+                  last_at = greatest(edge_series.last_at, excluded.last_at)
     returning id into found;
     perform add_count_by_minute(found, new.minute, new.count);
     return null;
@@ -192,7 +220,8 @@ begin
     insert into request_series (environment_id, key_id, first_at, last_at)
     values (new.environment_id, new.key_id, new.minute, new.minute)
     on conflict on constraint request_series_unique
-    do update set last_at = greatest(request_series.last_at, excluded.last_at)
+    do update set first_at = least(request_series.first_at, excluded.first_at),
+                  last_at = greatest(request_series.last_at, excluded.last_at)
     returning id into found;
     perform add_count_by_minute(found, new.minute, new.count);
     return null;

@@ -34,7 +34,7 @@ create table event_series (
     first_at timestamptz not null,
     last_at timestamptz not null,
     constraint event_series_unique unique (environment_id, event)
-);
+) with (fillfactor = 45);
 
 create table unit_events (
     series bigint not null,

@@ -1,7 +1,7 @@
 //! The source of truth: who decided what a flag means, and what edges must hold because of it.
 //!
 //! `http` proves permissions and calls `app`; `app` says what a person does and owns transactions; `store` is all the
-//! SQL there is; `leader` is what one replica does for all: publish, ingest, lift kills.
+//! SQL there is; `leader` is what one replica does for all: publish, ingest, roll up, lift kills.
 
 pub mod app;
 pub mod auth;
@@ -13,6 +13,7 @@ pub mod error;
 pub mod http;
 pub mod leader;
 pub mod live;
+pub mod metrics;
 pub mod state;
 pub mod store;
 mod telemetry;

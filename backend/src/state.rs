@@ -11,6 +11,7 @@ use crate::auth::session::SessionKeys;
 use crate::clock::Clock;
 use crate::config::{Config, ConfigError};
 use crate::live::Live;
+use crate::metrics::Metrics;
 
 /// Cheap to clone; shared by all requests and tasks.
 #[derive(Clone)]
@@ -27,6 +28,8 @@ pub struct AppState {
     pub sign_in_limit: Arc<TryLimit>,
     /// What happens right now: edges, receipts, events for the UI.
     pub live: Arc<Live>,
+    /// Figures of this process.
+    pub metrics: Arc<Metrics>,
     /// The code that opens first run; absent when somebody exists.
     pub setup_code: Option<Arc<str>>,
     /// Cancelled when the process stops, so that streams end.
@@ -43,6 +46,7 @@ impl AppState {
             config: Arc::new(config),
             sign_in_limit: Arc::default(),
             live: Arc::default(),
+            metrics: Arc::default(),
             setup_code: None,
             stopping,
         })

@@ -2,9 +2,12 @@
 
 use axum::extract::State;
 use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::IntoResponse;
 
+use crate::error::AppError;
 use crate::state::AppState;
-use crate::store;
+use crate::{metrics, store};
 
 /// The process runs.
 pub async fn livez() -> StatusCode {
@@ -22,4 +25,10 @@ pub async fn readyz(State(state): State<AppState>) -> (StatusCode, &'static str)
     } else {
         (StatusCode::SERVICE_UNAVAILABLE, "PostgreSQL does not answer\n")
     }
+}
+
+/// Figures of this process, for Prometheus. Nobody has to sign in: they name no project, flag or person.
+pub async fn metrics(State(state): State<AppState>) -> Result<impl IntoResponse, AppError> {
+    let text = state.metrics.render(&state.pool).map_err(AppError::internal)?;
+    Ok(([(CONTENT_TYPE, metrics::CONTENT_TYPE)], text))
 }

@@ -51,6 +51,7 @@ pub fn router(state: AppState) -> Router {
         .merge(docs)
         .route("/livez", get(health::livez))
         .route("/readyz", get(health::readyz))
+        .route("/metrics", get(health::metrics))
         .fallback_service(pages)
         .with_state(state)
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))

@@ -1,4 +1,5 @@
-//! What one replica does for all: publish, ingest, lift kills whose time has come, write edges down.
+//! What one replica does for all: publish, ingest, roll counts up and let them go, lift kills whose
+//! time has come, write edges and losses down.
 //!
 //! Leadership is a session's advisory lock in PostgreSQL. What a late leader still does is harmless: puts compare and
 //! set, batches have an identity, a kill is lifted by row.
@@ -7,8 +8,14 @@ mod bucket;
 mod compare;
 pub mod ingest;
 mod lease;
+pub mod ledger;
+pub mod partition;
 mod publish;
+pub mod retention;
+pub mod rollup;
+pub mod sample;
 mod schedule;
+mod upkeep;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,10 +51,12 @@ pub async fn run(state: AppState, bus: Client, stop: CancellationToken) {
 
 async fn lead(state: &AppState, bus: &Client, lease: Lease, stop: &CancellationToken) {
     tracing::info!("this backend leads");
+    state.metrics.leading.set(1);
     let wake = Arc::new(Notify::new());
     let mut tasks = JoinSet::new();
     tasks.spawn(publish::run(state.clone(), bus.clone(), wake.clone()));
     tasks.spawn(ingest::run(state.clone(), bus.clone()));
+    tasks.spawn(upkeep::run(state.clone()));
     tasks.spawn(schedule::run(state.clone()));
     tokio::select! {
         () = lease.hold(&wake) => tracing::warn!("this backend leads no more: the lease's connection ended"),
@@ -55,4 +64,5 @@ async fn lead(state: &AppState, bus: &Client, lease: Lease, stop: &CancellationT
         ended = tasks.join_next() => tracing::error!(task = ?ended, "a task of the leader ended"),
     }
     tasks.shutdown().await;
+    state.metrics.leading.set(0);
 }

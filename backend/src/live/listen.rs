@@ -17,6 +17,7 @@ use crate::leader::ingest;
 use crate::live::Audience;
 use crate::state::AppState;
 use crate::store;
+use crate::store::edge::Departure;
 
 /// Viewers hear of edges and counts at most this often.
 const TICK: Duration = Duration::from_secs(1);
@@ -79,9 +80,9 @@ async fn write_departures(state: &AppState, news: &News) {
 }
 
 async fn write_departed(state: &AppState) -> Result<(), AppError> {
-    for process in state.live.departed() {
-        store::edge::depart(&mut *state.pool.acquire().await?, process, state.clock.now()).await?;
-        state.live.departure_written(process);
+    for (edge, how) in state.live.departed() {
+        store::edge::depart(&mut *state.pool.acquire().await?, &edge, how, state.clock.now()).await?;
+        state.live.departure_written(edge.heartbeat.process);
     }
     Ok(())
 }
@@ -102,7 +103,7 @@ fn heard(state: &AppState, message: &Message, news: &News) {
             }
         }),
         GOODBYE_SUBJECT => serde_json::from_slice::<Goodbye>(&message.payload).map(|goodbye| {
-            state.live.depart(goodbye.process);
+            state.live.depart(goodbye.process, Departure::Goodbye { counted: goodbye.counted });
             news.edges.store(true, Ordering::Relaxed);
         }),
         _ => Ok(()),

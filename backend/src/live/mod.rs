@@ -4,19 +4,21 @@
 //! one is still known after a restart. Times are measured on this backend's clock.
 
 mod listen;
+mod sample;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use listen::listen;
+pub use sample::EdgeSample;
 use shared::model::id::{EnvironmentId, ProcessId, ProjectId};
 use shared::wire::api::edge::{EdgeDetail, EdgeEnvironment, EdgeState, ReceiptDetail};
 use shared::wire::api::event::Event;
-use shared::wire::edge::{Heartbeat, Receipt};
+use shared::wire::edge::{HEARTBEAT_SECONDS, Heartbeat, Receipt};
 use time::{Duration, OffsetDateTime};
 use tokio::sync::broadcast;
 
-use crate::store::edge::StoredEdge;
+use crate::store::edge::{Departure, StoredEdge};
 
 /// An edge not heard for this long is silent.
 pub const SILENT_AFTER: Duration = Duration::seconds(10);
@@ -63,13 +65,16 @@ struct Known {
     edges: BTreeMap<ProcessId, Edge>,
     commits: BTreeMap<u64, OffsetDateTime>,
     /// Edges that left, not yet written to the database.
-    departed: Vec<ProcessId>,
+    departed: Vec<(StoredEdge, Departure)>,
 }
 
 #[derive(Debug)]
 struct Edge {
     heartbeat: Heartbeat,
     last_heard_at: OffsetDateTime,
+    /// When it sent that heartbeat; a receipt alone says nothing of counts.
+    heartbeat_at: OffsetDateTime,
+    counted_per_second_max: f64,
     /// Not yet written to the database by the leader.
     is_unsaved: bool,
     environments: HashMap<EnvironmentId, Applied>,
@@ -112,8 +117,10 @@ impl Live {
     pub fn load(&self, stored: Vec<StoredEdge>) {
         let mut known = self.lock();
         for edge in stored {
-            let StoredEdge { heartbeat, last_heard_at } = edge;
-            known.edges.entry(heartbeat.process).or_insert_with(|| Edge::new(heartbeat, last_heard_at, false));
+            known.edges.entry(edge.heartbeat.process).or_insert_with(|| {
+                let loaded = Edge::new(edge.heartbeat, edge.last_heard_at, false);
+                Edge { counted_per_second_max: edge.counted_per_second_max, ..loaded }
+            });
         }
     }
 
@@ -121,14 +128,16 @@ impl Live {
     pub fn heard(&self, heartbeat: Heartbeat, now: OffsetDateTime) -> bool {
         let mut known = self.lock();
         for predecessor in heartbeat.predecessors.iter().filter(|old| **old != heartbeat.process) {
-            known.depart(*predecessor);
+            known.depart(*predecessor, Departure::Replaced);
         }
         let Some(edge) = known.edge(&heartbeat, now) else { return false };
         let is_news = edge.heartbeat != heartbeat || now - edge.last_heard_at > SILENT_AFTER;
         for at in &heartbeat.environments {
             edge.environments.entry(at.environment).or_default().reached(at.revision, None);
         }
+        edge.note_rate(&heartbeat, now);
         edge.heartbeat = heartbeat;
+        edge.heartbeat_at = now;
         edge.last_heard_at = now;
         edge.is_unsaved = true;
         is_news
@@ -159,8 +168,8 @@ impl Live {
     }
 
     /// An edge said goodbye and counts no more.
-    pub fn depart(&self, process: ProcessId) {
-        self.lock().depart(process);
+    pub fn depart(&self, process: ProcessId, how: Departure) {
+        self.lock().depart(process, how);
     }
 
     /// Somebody dismissed an edge; it counts no more unless it is heard again.
@@ -169,13 +178,13 @@ impl Live {
     }
 
     /// Edges that left and are not written down yet.
-    pub fn departed(&self) -> Vec<ProcessId> {
+    pub fn departed(&self) -> Vec<(StoredEdge, Departure)> {
         self.lock().departed.clone()
     }
 
     /// An edge that left was written down.
     pub fn departure_written(&self, process: ProcessId) {
-        self.lock().departed.retain(|departed| *departed != process);
+        self.lock().departed.retain(|(edge, _)| edge.heartbeat.process != process);
     }
 
     /// How far a revision of an environment has come.
@@ -205,10 +214,8 @@ impl Live {
     /// Edges heard since the last call, for the leader to write down.
     pub fn take_unsaved(&self) -> Vec<StoredEdge> {
         let mut known = self.lock();
-        let unsaved = known.edges.values_mut().filter_map(|edge| {
-            let stored = StoredEdge { heartbeat: edge.heartbeat.clone(), last_heard_at: edge.last_heard_at };
-            std::mem::take(&mut edge.is_unsaved).then_some(stored)
-        });
+        let unsaved =
+            known.edges.values_mut().filter_map(|edge| std::mem::take(&mut edge.is_unsaved).then(|| edge.stored()));
         unsaved.collect()
     }
 
@@ -228,7 +235,28 @@ impl Edge {
         for at in &heartbeat.environments {
             environments.entry(at.environment).or_default().reached(at.revision, None);
         }
-        Self { heartbeat, last_heard_at, is_unsaved, environments }
+        let (heartbeat_at, counted_per_second_max) = (last_heard_at, 0.0);
+        Self { heartbeat, last_heard_at, heartbeat_at, counted_per_second_max, is_unsaved, environments }
+    }
+
+    fn stored(&self) -> StoredEdge {
+        StoredEdge {
+            heartbeat: self.heartbeat.clone(),
+            last_heard_at: self.last_heard_at,
+            counted_per_second_max: self.counted_per_second_max,
+        }
+    }
+
+    /// How fast it counts, for the bound of what it may count unheard. Heartbeats that were held up on their way and come
+    /// at once still stand for their usual distance.
+    fn note_rate(&mut self, heartbeat: &Heartbeat, now: OffsetDateTime) {
+        // What is known of receipts alone has no version and no counts.
+        if self.heartbeat.version.is_empty() {
+            return;
+        }
+        let seconds = (now - self.heartbeat_at).as_seconds_f64().max(HEARTBEAT_SECONDS as f64);
+        let counted = heartbeat.counted.saturating_sub(self.heartbeat.counted);
+        self.counted_per_second_max = self.counted_per_second_max.max(counted as f64 / seconds);
     }
 }
 
@@ -256,9 +284,11 @@ impl Applied {
 }
 
 impl Known {
-    fn depart(&mut self, process: ProcessId) {
-        if self.edges.remove(&process).is_some() && self.departed.len() < EDGES_MAX {
-            self.departed.push(process);
+    fn depart(&mut self, process: ProcessId, how: Departure) {
+        if let Some(edge) = self.edges.remove(&process)
+            && self.departed.len() < EDGES_MAX
+        {
+            self.departed.push((edge.stored(), how));
         }
     }
 

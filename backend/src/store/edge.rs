@@ -7,7 +7,7 @@ use sqlx::PgConnection;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use crate::store::{StoreError, write_document};
+use crate::store::{StoreError, signed, write_document};
 
 /// The channel that tells all backends of an edge that counts no more; its payload is the process.
 pub const CHANNEL: &str = "fluxgate_edges";
@@ -19,14 +19,32 @@ pub const LIST_MAX: i64 = 1_000;
 pub struct StoredEdge {
     /// What it last said.
     pub heartbeat: Heartbeat,
-    /// When it said so.
+    /// When it was last heard.
     pub last_heard_at: OffsetDateTime,
+    /// The most evaluations a second between two of its heartbeats.
+    pub counted_per_second_max: f64,
+}
+
+/// How an edge left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Departure {
+    /// It said goodbye, and perhaps how many evaluations it counted in all.
+    Goodbye {
+        /// Evaluations; absent from an older version.
+        counted: Option<u64>,
+    },
+    /// Another process took over its folder.
+    Replaced,
 }
 
 /// Edges that count.
 pub async fn list(db: &mut PgConnection) -> Result<Vec<StoredEdge>, StoreError> {
     let rows = sqlx::query!(
-        "select heartbeat, last_heard_at from edges where gone_at is null order by last_heard_at desc limit $1",
+        "select heartbeat, last_heard_at, counted_per_second_max
+         from edges
+         where gone_at is null
+         order by last_heard_at desc
+         limit $1",
         LIST_MAX,
     )
     .fetch_all(db)
@@ -34,7 +52,8 @@ pub async fn list(db: &mut PgConnection) -> Result<Vec<StoredEdge>, StoreError> 
     // A heartbeat of another version is replaced within seconds by one that can be read, or stays unknown.
     let edges = rows.into_iter().filter_map(|row| {
         let heartbeat = serde_json::from_value(row.heartbeat).ok()?;
-        Some(StoredEdge { heartbeat, last_heard_at: row.last_heard_at })
+        let (last_heard_at, counted_per_second_max) = (row.last_heard_at, row.counted_per_second_max);
+        Some(StoredEdge { heartbeat, last_heard_at, counted_per_second_max })
     });
     Ok(edges.collect())
 }
@@ -45,34 +64,67 @@ pub async fn save(db: &mut PgConnection, edges: &[StoredEdge]) -> Result<(), Sto
     let names: Vec<String> = edges.iter().map(|edge| edge.heartbeat.name.clone()).collect();
     let heartbeats = edges.iter().map(|edge| write_document(&edge.heartbeat)).collect::<Result<Vec<Value>, _>>()?;
     let heard: Vec<OffsetDateTime> = edges.iter().map(|edge| edge.last_heard_at).collect();
+    let rates: Vec<f64> = edges.iter().map(|edge| edge.counted_per_second_max).collect();
     sqlx::query!(
-        "insert into edges (process, name, heartbeat, last_heard_at)
-         select * from unnest($1::uuid[], $2::text[], $3::jsonb[], $4::timestamptz[])
+        "insert into edges (process, name, heartbeat, last_heard_at, counted_per_second_max)
+         select * from unnest($1::uuid[], $2::text[], $3::jsonb[], $4::timestamptz[], $5::float8[])
          on conflict (process) do update
          set name = excluded.name, heartbeat = excluded.heartbeat, last_heard_at = excluded.last_heard_at,
-             gone_at = case when edges.gone_at < excluded.last_heard_at then null else edges.gone_at end",
+             counted_per_second_max = greatest(edges.counted_per_second_max, excluded.counted_per_second_max),
+             gone_at = case when edges.gone_at < excluded.last_heard_at then null else edges.gone_at end,
+             departure = case when edges.gone_at < excluded.last_heard_at then null else edges.departure end
+         where edges.last_heard_at <= excluded.last_heard_at",
         &processes,
         &names,
         &heartbeats,
         &heard,
+        &rates,
     )
     .execute(db)
     .await?;
     Ok(())
 }
 
-/// Marks an edge that left by itself.
-pub async fn depart(db: &mut PgConnection, process: ProcessId, at: OffsetDateTime) -> Result<(), StoreError> {
-    sqlx::query!("update edges set gone_at = $2 where process = $1", process.uuid(), at).execute(db).await?;
+/// Marks an edge that left by itself, with what it last said. What its goodbye said stays, whatever comes later.
+pub async fn depart(
+    db: &mut PgConnection,
+    edge: &StoredEdge,
+    how: Departure,
+    at: OffsetDateTime,
+) -> Result<(), StoreError> {
+    // One that is known by receipts alone said nothing yet that could be kept.
+    if !edge.heartbeat.version.is_empty() {
+        save(&mut *db, std::slice::from_ref(edge)).await?;
+    }
+    let (departure, counted) = match how {
+        Departure::Goodbye { counted } => ("goodbye", counted.map(signed)),
+        Departure::Replaced => ("replaced", None),
+    };
+    sqlx::query!(
+        "update edges
+         set gone_at = $2,
+             departure = case when departure = 'goodbye' then departure else $3 end,
+             goodbye_counted = coalesce($4, goodbye_counted)
+         where process = $1",
+        edge.heartbeat.process.uuid(),
+        at,
+        departure,
+        counted,
+    )
+    .execute(db)
+    .await?;
     Ok(())
 }
 
 /// Marks an edge as one that counts no more, and tells all backends. False when it is not known.
 pub async fn dismiss(db: &mut PgConnection, process: ProcessId, at: OffsetDateTime) -> Result<bool, StoreError> {
-    let done =
-        sqlx::query!("update edges set gone_at = $2 where process = $1 and gone_at is null", process.uuid(), at,)
-            .execute(&mut *db)
-            .await?;
+    let done = sqlx::query!(
+        "update edges set gone_at = $2, departure = 'dismissed' where process = $1 and gone_at is null",
+        process.uuid(),
+        at,
+    )
+    .execute(&mut *db)
+    .await?;
     sqlx::query!("select pg_notify($1, $2)", CHANNEL, process.to_string()).execute(db).await?;
     Ok(done.rows_affected() > 0)
 }

@@ -1,15 +1,19 @@
 //! The backend over HTTP, on a real PostgreSQL and a real NATS. `cargo xtask test` provides both.
 
+mod benchmark;
 mod bundle;
 mod count;
 mod demo;
 mod flag;
+mod ingest;
 mod kill;
+mod ledger;
 mod openapi;
 mod permission;
 mod prerequisite;
 mod publish;
 mod reference;
+mod rollup;
 mod sdk_key;
 mod segment;
 mod session;

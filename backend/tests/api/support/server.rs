@@ -8,7 +8,7 @@ use backend::app;
 use backend::app::changeset::{self, Change};
 use backend::auth::permission::Actor;
 use backend::bus;
-use backend::config::{Auth, Config, Database, Log, Nats, Server};
+use backend::config::{Auth, Config, Counts, Database, Log, Nats, Server};
 use backend::error::AppError;
 use backend::http::router::router;
 use backend::state::AppState;
@@ -67,6 +67,7 @@ impl App {
             database: Database { url },
             nats: Nats { url: nats.into(), user: None, password: None },
             auth: Auth { secret: "5a".repeat(32) },
+            counts: Counts::default(),
             log: Log::default(),
         };
         let stop = CancellationToken::new();
