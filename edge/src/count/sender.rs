@@ -1,31 +1,39 @@
 //! Gathers, spools and sends: stop and wait, one closed batch in flight and never changed.
+//!
+//! The backend's confirmation, which it sends once a batch is in the database, is all that lets a batch go. That the
+//! stream took it says little: its store may be lost. So a batch is sent again while no confirmation comes.
 
 use std::future::pending;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use futures::FutureExt;
+use async_nats::{HeaderMap, Subscriber};
 use futures::future::BoxFuture;
-use shared::wire::count::{CountBatch, SUBJECT};
+use futures::{FutureExt, StreamExt};
+use shared::wire::count::{CONFIRM_HEADER, Confirmation, CountBatch, SUBJECT};
 use thiserror::Error;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, error, info, warn};
 
 use crate::app::App;
-use crate::bus::Bus;
+use crate::bus::{Bus, SubscribeError};
 use crate::clock::{self, Backoff};
-use crate::count::Spool;
+use crate::count::{Balance, Spool};
 use crate::disk::Folder;
 use crate::metrics::CountsLost;
 
-/// How long the end of the process may wait for acknowledgements; what is left lies in the spool.
+/// How long the end of the process may wait for confirmations; what is left lies in the spool.
 pub const FLUSH_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long one acknowledgement may take.
+/// How long the stream may take to take a batch.
 const ACK_TIMEOUT: Duration = Duration::from_secs(5);
-const RETRY_FIRST: Duration = Duration::from_millis(200);
-const RETRY_MAX: Duration = Duration::from_secs(10);
+/// Waits after the stream did not take a batch, because it is full, absent or out of reach.
+const REFUSED_FIRST: Duration = Duration::from_millis(200);
+const REFUSED_MAX: Duration = Duration::from_secs(10);
+/// Waits for a confirmation before a batch is sent again.
+const UNCONFIRMED_FIRST: Duration = Duration::from_secs(5);
+const UNCONFIRMED_MAX: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Error)]
 enum SendError {
@@ -39,6 +47,16 @@ enum SendError {
     Late,
 }
 
+/// What the sender waits for.
+enum Event {
+    /// The stream took the batch, or did not.
+    Published(Result<(), SendError>),
+    /// The backend has a batch.
+    Confirmed(Confirmation),
+    /// It is time to send again.
+    Retry,
+}
+
 /// The task that brings counts home.
 pub struct Sender {
     app: Arc<App>,
@@ -46,40 +64,52 @@ pub struct Sender {
     folder: Folder,
     interval: Duration,
     spool: Spool,
-    backoff: Backoff,
-    /// Set while waiting for an acknowledgement.
-    in_flight: Option<BoxFuture<'static, Result<(), SendError>>>,
+    /// Where confirmations come.
+    inbox: String,
+    confirmations: Subscriber,
+    refused: Backoff,
+    unconfirmed: Backoff,
+    /// Set until the stream took the batch in flight, or did not.
+    publishing: Option<BoxFuture<'static, Result<(), SendError>>>,
+    /// When the batch in flight is sent again.
     retry_at: Option<Instant>,
+    /// The stream took the batch in flight; its confirmation is due.
+    is_in_stream: bool,
     /// The spool on disk is older than the one in memory; then nothing is sent, lest a successor reuse a sequence.
     is_unwritten: bool,
-    own_unsent: Arc<AtomicU64>,
+    /// Own evaluations that were let go of.
+    lost: u64,
 }
 
 impl Sender {
-    /// Takes over the spool in the folder; gathers every `interval`. `own_unsent` is kept at this process's evaluations
-    /// gathered and not yet acknowledged.
-    pub fn new(
+    /// Takes over the spool in the folder; gathers every `interval`.
+    pub async fn new(
         app: Arc<App>,
         bus: Bus,
         folder: Folder,
         interval: Duration,
         spool: Spool,
-        own_unsent: Arc<AtomicU64>,
-    ) -> Self {
-        let backoff = Backoff::new(RETRY_FIRST, RETRY_MAX);
+    ) -> Result<Self, SubscribeError> {
+        let (inbox, confirmations) = bus.inbox("confirm", spool.own.process).await?;
         app.metrics.counts_lost(CountsLost::Restarts, spool.lost_to_restarts);
-        Self {
+        let sender = Self {
             app,
             bus,
             folder,
             interval,
             spool,
-            backoff,
-            in_flight: None,
+            inbox,
+            confirmations,
+            refused: Backoff::new(REFUSED_FIRST, REFUSED_MAX),
+            unconfirmed: Backoff::new(UNCONFIRMED_FIRST, UNCONFIRMED_MAX),
+            publishing: None,
             retry_at: None,
+            is_in_stream: false,
             is_unwritten: false,
-            own_unsent,
-        }
+            lost: 0,
+        };
+        sender.show();
+        Ok(sender)
     }
 
     /// Runs until `stop`, then gathers once more and sends what it can. Call it after the last request was answered.
@@ -89,31 +119,12 @@ impl Sender {
         self.send_next().await;
         let (mut gather_at, mut planned_ms) = self.next_gathering();
         loop {
-            let sent = async {
-                match self.in_flight.as_mut() {
-                    Some(publishing) => publishing.await,
-                    None => pending().await,
-                }
-            };
-            let retry = async {
-                match self.retry_at {
-                    Some(at) => sleep_until(at).await,
-                    None => pending().await,
-                }
-            };
             tokio::select! {
                 () = stop.cancelled() => break,
-                result = sent => self.settle(result).await,
-                () = retry => {
-                    self.retry_at = None;
-                    self.send_next().await;
-                }
+                event = self.next_event() => self.handle(event).await,
                 Ok(()) = connection.changed() => {
-                    // A new connection is worth a try at once; that also ends the wait for one that was lost.
-                    if connection.borrow_and_update().is_up && self.in_flight.is_none() {
-                        self.backoff.reset();
-                        self.retry_at = None;
-                        self.send_next().await;
+                    if connection.borrow_and_update().is_up {
+                        self.begin_anew().await;
                     }
                 }
                 () = sleep_until(gather_at) => {
@@ -123,6 +134,83 @@ impl Sender {
             }
         }
         self.finish().await;
+    }
+
+    /// Waits for the next event; may be given up at any time.
+    async fn next_event(&mut self) -> Event {
+        let Self { publishing, confirmations, retry_at, .. } = self;
+        let published = async {
+            match publishing {
+                Some(publishing) => publishing.await,
+                None => pending().await,
+            }
+        };
+        let retry = async {
+            match retry_at {
+                Some(at) => sleep_until(*at).await,
+                None => pending().await,
+            }
+        };
+        let confirmed = async {
+            loop {
+                // Ends only with the connection's client, which lives as long as this.
+                let Some(message) = confirmations.next().await else { return pending().await };
+                match serde_json::from_slice(&message.payload) {
+                    Ok(confirmation) => return confirmation,
+                    Err(error) => warn!(%error, "a confirmation of counts cannot be read"),
+                }
+            }
+        };
+        tokio::select! {
+            result = published => Event::Published(result),
+            confirmation = confirmed => Event::Confirmed(confirmation),
+            () = retry => Event::Retry,
+        }
+    }
+
+    async fn handle(&mut self, event: Event) {
+        match event {
+            Event::Published(result) => self.published(result),
+            Event::Retry => {
+                self.retry_at = None;
+                self.send_next().await;
+            }
+            Event::Confirmed(confirmation) if self.spool.confirm(confirmation) => {
+                debug!(process.id = %confirmation.process, sequence = confirmation.sequence, "counts are confirmed");
+                self.is_unwritten = true;
+                self.begin_anew().await;
+            }
+            // Said again of a batch that is gone.
+            Event::Confirmed(_) => {}
+        }
+    }
+
+    /// Sends at once, whatever was waited for: a new connection, or a confirmation, is worth a try.
+    async fn begin_anew(&mut self) {
+        self.refused.reset();
+        self.unconfirmed.reset();
+        self.publishing = None;
+        self.retry_at = None;
+        self.is_in_stream = false;
+        self.send_next().await;
+    }
+
+    fn published(&mut self, result: Result<(), SendError>) {
+        self.publishing = None;
+        self.is_in_stream = result.is_ok();
+        let wait = match result {
+            Ok(()) => {
+                self.refused.reset();
+                self.unconfirmed.wait()
+            }
+            Err(error) => {
+                let wait = self.refused.wait();
+                let cause = std::error::Error::source(&error).map(ToString::to_string);
+                warn!(%error, cause, retry_ms = wait.as_millis() as u64, "counts are not sent yet");
+                wait
+            }
+        };
+        self.retry_at = Some(Instant::now() + wait);
     }
 
     /// At the interval, and at the begin of a minute, so that counts carry the minute they were made in; also as the
@@ -139,7 +227,7 @@ impl Sender {
         let minute = (planned_ms - 1).div_euclid(60_000);
         let gathered = self.harvest(minute);
         let has_new = gathered > 0 || self.is_unwritten;
-        if has_new && (self.in_flight.is_some() || self.retry_at.is_some()) {
+        if has_new && self.is_waiting() {
             // Only what is open changed: the closed batch stays as it was sent.
             self.write().await;
         } else if has_new {
@@ -148,20 +236,32 @@ impl Sender {
         self.show();
     }
 
-    /// Moves what was counted into the open accumulator and keeps that within its bound. Returns how much it was.
+    /// Moves what was counted into the open accumulator and keeps that within its bounds. Returns how much it was.
     fn harvest(&mut self, minute: i64) -> u64 {
         let gathered = self.app.counters.harvest(minute, &mut self.spool.own.open);
         let lost = self.spool.own.open.shrink();
-        if lost > 0 {
-            error!(lost, "too many different counts wait to be sent: the oldest are lost");
-            self.app.metrics.counts_lost(CountsLost::Full, lost);
+        if lost.evaluations > 0 {
+            error!(lost = lost.evaluations, "too many different counts wait to be sent: the oldest are lost");
+            self.app.metrics.counts_lost(CountsLost::Full, lost.evaluations);
+            self.lost += lost.evaluations;
+        }
+        if lost.exposures > 0 || lost.events > 0 {
+            let (exposures, events) = (lost.exposures, lost.events);
+            error!(exposures, events, "too much of experiments waits to be sent: the oldest is lost");
+            self.app.metrics.exposures_lost.fetch_add(exposures, Ordering::Relaxed);
+            self.app.metrics.events_lost.fetch_add(events, Ordering::Relaxed);
         }
         gathered
     }
 
+    /// A batch is in flight, or waits to be.
+    fn is_waiting(&self) -> bool {
+        self.publishing.is_some() || self.retry_at.is_some()
+    }
+
     /// Closes the next batch, writes the spool, and only then publishes.
     async fn send_next(&mut self) {
-        if self.in_flight.is_some() || self.retry_at.is_some() {
+        if self.is_waiting() {
             return;
         }
         let Some(first) = self.spool.first() else {
@@ -170,37 +270,18 @@ impl Sender {
             }
             return self.show();
         };
+        let was_closed = first.closed.is_some();
         first.close();
         let batch = first.closed.clone();
-        if !self.write().await {
-            self.retry_at = Some(Instant::now() + self.backoff.wait());
+        if (!was_closed || self.is_unwritten) && !self.write().await {
+            self.retry_at = Some(Instant::now() + self.refused.wait());
             return self.show();
         }
         if let Some(batch) = batch {
             debug!(process.id = %batch.process, sequence = batch.sequence, entries = batch.evaluations.len(), "sending counts");
-            self.in_flight = Some(publish(self.bus.clone(), batch).boxed());
+            self.publishing = Some(publish(self.bus.clone(), batch, self.inbox.clone()).boxed());
         }
         self.show();
-    }
-
-    async fn settle(&mut self, result: Result<(), SendError>) {
-        self.in_flight = None;
-        match result {
-            Ok(()) => {
-                self.backoff.reset();
-                if let Some(first) = self.spool.first() {
-                    first.closed = None;
-                }
-                self.is_unwritten = true;
-                self.send_next().await;
-            }
-            Err(error) => {
-                let wait = self.backoff.wait();
-                let cause = std::error::Error::source(&error).map(ToString::to_string);
-                warn!(%error, cause, retry_ms = wait.as_millis() as u64, "counts are not sent yet");
-                self.retry_at = Some(Instant::now() + wait);
-            }
-        }
     }
 
     async fn write(&mut self) -> bool {
@@ -224,55 +305,47 @@ impl Sender {
     }
 
     fn show(&self) {
-        self.own_unsent.store(self.spool.own.unsent(), Ordering::Relaxed);
+        let (unsent, inherited) = (self.spool.own.unsent(), self.spool.inherited_counts());
+        self.app.counters.settle(Balance { unsent, lost: self.lost, inherited }, self.spool.own.open.events());
         self.app.metrics.batches_unacked.store(self.spool.unacked(), Ordering::Relaxed);
         self.app.metrics.counts_unsent.store(self.spool.unsent(), Ordering::Relaxed);
     }
 
-    /// The last gathering, and as many batches as are acknowledged in time.
+    /// The last gathering, and as many batches as are confirmed in time.
     async fn finish(mut self) {
         let deadline = Instant::now() + FLUSH_TIMEOUT;
         self.harvest(clock::minute());
         self.write().await;
-        self.backoff = Backoff::new(RETRY_FIRST, RETRY_FIRST);
-        loop {
+        self.refused = Backoff::new(REFUSED_FIRST, REFUSED_FIRST);
+        if !self.is_in_stream && self.publishing.is_none() {
             self.retry_at = None;
-            self.send_next().await;
-            let result = match self.in_flight.as_mut() {
-                Some(publishing) => timeout_at(deadline, publishing).await,
-                None if self.is_unwritten => Ok(Err(SendError::Late)),
-                None => break,
-            };
-            match result {
-                Ok(result) => {
-                    let failed = result.is_err();
-                    self.settle(result).await;
-                    let wait = self.retry_at.filter(|_| failed);
-                    if let Some(at) = wait {
-                        sleep_until(at.min(deadline)).await;
-                    }
-                }
-                Err(_) => self.in_flight = None,
-            }
-            if Instant::now() >= deadline {
-                break;
+        }
+        self.send_next().await;
+        while !self.spool.is_empty() {
+            match timeout_at(deadline, self.next_event()).await {
+                Ok(event) => self.handle(event).await,
+                Err(_) => break,
             }
         }
-        match self.spool.unsent() {
-            0 => info!("all counts are acknowledged"),
-            unsent => warn!(unsent, "counts stay in the spool for the next process on this folder"),
+        match (self.spool.waiting(), self.spool.unsent()) {
+            (0, _) => info!("all counts are confirmed"),
+            (batches, unsent) => {
+                warn!(unsent, "{batches} batches wait in the spool for the next process on this folder");
+            }
         }
     }
 }
 
-async fn publish(bus: Bus, batch: CountBatch) -> Result<(), SendError> {
+async fn publish(bus: Bus, batch: CountBatch, inbox: String) -> Result<(), SendError> {
     // The client would queue the message and send it on reconnection, once per retry.
     if !bus.is_up() {
         return Err(SendError::Down);
     }
     let payload = serde_json::to_vec(&batch)?;
     let subject = format!("{SUBJECT}.{}", batch.process);
-    let sent = async { bus.jetstream().publish(subject, payload.into()).await?.await };
+    let mut headers = HeaderMap::new();
+    headers.insert(CONFIRM_HEADER, inbox);
+    let sent = async { bus.jetstream().publish_with_headers(subject, headers, payload.into()).await?.await };
     match timeout(ACK_TIMEOUT, sent).await {
         Ok(acknowledged) => Ok(acknowledged.map(|_| ())?),
         Err(_) => Err(SendError::Late),

@@ -12,6 +12,7 @@ use shared::wire::count::{self, CountBatch};
 use shared::wire::state::{BUCKET, Entity, StateKey};
 use uuid::Uuid;
 
+use super::ingester::Ingester;
 use super::nats::Nats;
 use super::wait_for;
 
@@ -60,6 +61,8 @@ pub(crate) struct Publisher {
     nats_url: String,
     client: async_nats::Client,
     context: jetstream::Context,
+    /// Confirms what the stream holds.
+    ingester: Ingester,
 }
 
 impl Publisher {
@@ -67,7 +70,8 @@ impl Publisher {
         let client = nats.connect().await.expect("a connection");
         let mut context = jetstream::new(client.clone());
         context.set_timeout(Duration::from_secs(5));
-        Self { nats_url: nats.url(), client, context }
+        let ingester = Ingester::start(client.clone());
+        Self { nats_url: nats.url(), client, context, ingester }
     }
 
     pub(crate) fn client(&self) -> &async_nats::Client {
@@ -175,6 +179,16 @@ impl Publisher {
             self.put_flag(revision, flag).await;
         }
         self.put_environment(revision).await;
+    }
+
+    /// From now on nobody confirms batches, or somebody does again.
+    pub(crate) fn let_ingest(&self, is_there: bool) {
+        self.ingester.let_ingest(is_there);
+    }
+
+    /// What was confirmed, from whatever stream, each batch once.
+    pub(crate) fn confirmed(&self) -> Vec<CountBatch> {
+        self.ingester.confirmed()
     }
 
     /// All batches in the stream, each once, in order of arrival.
