@@ -121,3 +121,67 @@ fn units(environment: &Environment, unit_key: &Uuid, context: &Context<'_>) -> V
 fn bad(code: &'static str, details: &str) -> Answer {
     Answer::refusal(StatusCode::BAD_REQUEST, Form::Ofrep, None, code, details, None)
 }
+
+#[cfg(test)]
+mod tests {
+    use hyper::HeaderMap;
+    use hyper::header::HeaderValue;
+    use serde_json::{Value, json};
+    use sha2::{Digest, Sha256};
+    use shared::wire::bundle::Bundle;
+    use shared::wire::state::{Entity, StateKey};
+
+    use super::*;
+    use crate::{bundle, config, feed};
+
+    /// An app of one environment that gathers, and a key of it.
+    fn app() -> (App, Credential) {
+        let id = Uuid::from_u128(1);
+        let hash: String = Sha256::digest("fg_srv_test").iter().map(|byte| format!("{byte:02x}")).collect();
+        let key = |entity| StateKey { environment: id.into(), entity }.to_string();
+        let named = json!({"project": "shop", "key": "production", "unit_key": id});
+        let bundle = json!({"kind": "fluxgate-bundle", "format": 1, "exported_at": "2026-12-01T10:00:00Z", "values": {
+            key(Entity::Environment): {"format": 1, "revision": 1, "body": named},
+            key(Entity::SdkKey(id.into())): {"format": 1, "revision": 1, "body": {"hash": hash, "kind": "server"}},
+        }});
+        let bundle = Bundle::parse(bundle.to_string().as_bytes()).expect("a bundle");
+        let app = App::new(&config::Cache { assignment_max_capacity: 0 });
+        feed::answer_from(&app, &bundle::records(bundle));
+        let mut headers = HeaderMap::new();
+        headers.insert("x-api-key", HeaderValue::from_static("fg_srv_test"));
+        (app, Credential::of(&headers))
+    }
+
+    #[test]
+    fn when_too_much_waits_nothing_is_taken_and_the_client_told_to_come_again() {
+        let (app, credential) = app();
+        let event = br#"{"eventName":"seen","context":{"targetingKey":"u1"}}"#;
+        assert!(take(&app, &credential, event).is_ok());
+        let units: Vec<u64> = (0..EVENTS_WAITING_MAX as u64 - 1).collect();
+        let name = "seen".parse().expect("a name");
+        assert_eq!(app.counters.track(Uuid::from_u128(1).into(), &name, &units, 0.0), Tracked::Taken);
+        let response = take(&app, &credential, event).expect_err("no room").into_response();
+        assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert!(response.headers().contains_key("retry-after"));
+        assert_eq!(app.metrics.events_refused.load(Ordering::Relaxed), 1);
+        // What was gathered makes room in a closed batch, and then for the next.
+        let mut open = crate::count::Accumulator::default();
+        app.counters.harvest(1, &mut open);
+        app.counters.settle(crate::count::Balance::default(), open.events());
+        assert!(take(&app, &credential, event).is_err());
+        open.close(Uuid::from_u128(9).into(), 1);
+        app.counters.settle(crate::count::Balance::default(), open.events());
+        assert!(take(&app, &credential, event).is_ok());
+    }
+
+    #[test]
+    fn a_refusal_names_what_was_sent_and_what_is_wanted() {
+        let (app, credential) = app();
+        let long = "x".repeat(500);
+        let body = json!({"eventName": long, "context": {"targetingKey": "u1"}}).to_string();
+        let refused = take(&app, &credential, body.as_bytes()).expect_err("refused");
+        let body: Value = serde_json::from_slice(&refused.body).expect("JSON");
+        let details = body["errorDetails"].as_str().expect("details");
+        assert!(details.contains("eventName") && details.len() < 250, "{details}");
+    }
+}

@@ -24,6 +24,11 @@ pub(crate) fn environment() -> EnvironmentId {
     Uuid::from_u128(0xe1).into()
 }
 
+/// What users are hashed by where experiments are gathered.
+pub(crate) fn unit_key() -> Uuid {
+    Uuid::from_u128(0x6b65_7900)
+}
+
 /// The same id for the same key, in every test.
 pub(crate) fn flag_id(key: &str) -> FlagId {
     let hash = Sha256::digest(key);
@@ -43,6 +48,16 @@ pub(crate) fn boolean(key: &str, enabled: bool) -> FlagBody {
         "config": {"enabled": enabled, "off_variant": "off", "default_serve": {"variant": "on"}},
     });
     (key.into(), body)
+}
+
+/// A flag whose default divides users in two halves by an attribute.
+pub(crate) fn halves(key: &str, kind: &str, by: &str) -> FlagBody {
+    let (key, mut body) = boolean(key, true);
+    body["flag"]["kind"] = json!(kind);
+    body["config"]["default_serve"] = json!({"split": {"bucket_by": by, "seed": "s", "ranges": [
+        {"start": 0, "end": 50_000, "variant": "on"}, {"start": 50_000, "end": 100_000, "variant": "off"},
+    ]}});
+    (key, body)
 }
 
 /// A text flag that answers `text`.
@@ -146,6 +161,13 @@ impl Publisher {
     /// The value that makes an environment switch.
     pub(crate) async fn put_environment(&self, revision: u64) {
         let body = json!({"project": "shop", "key": "production"});
+        let envelope = json!({"format": 1, "revision": revision, "killed": false, "deleted": false, "body": body});
+        self.put(environment(), Entity::Environment, envelope).await;
+    }
+
+    /// The same with the key that users are hashed by, so that experiments are gathered.
+    pub(crate) async fn put_environment_with_units(&self, revision: u64) {
+        let body = json!({"project": "shop", "key": "production", "unit_key": unit_key()});
         let envelope = json!({"format": 1, "revision": revision, "killed": false, "deleted": false, "body": body});
         self.put(environment(), Entity::Environment, envelope).await;
     }
