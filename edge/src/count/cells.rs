@@ -6,7 +6,7 @@ use shared::evaluation::{ErrorCode, Flag, Outcome, Place, Reason};
 use shared::model::id::{EnvironmentId, FlagId, RuleId};
 use shared::model::key::VariantKey;
 use shared::wire::count::Mode;
-use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::count::accumulator::{Accumulator, EvaluationKey, ExposureKey};
 
@@ -145,13 +145,16 @@ impl Cells {
             _ => None,
         };
         let variant = self.shape.variants.get(usize::from(variant)).map_or(0, |key| xxh3_64(key.as_str().as_bytes()));
-        let mut hash = Xxh3::new();
-        hash.update(self.environment.uuid().as_bytes());
-        hash.update(self.flag.uuid().as_bytes());
-        hash.update(rule.map(RuleId::uuid).unwrap_or_default().as_bytes());
-        hash.update(&variant.to_le_bytes());
-        hash.update(&unit.to_le_bytes());
-        hash.digest().max(1)
+        let mut bytes = [0; 64];
+        let (ids, numbers) = bytes.split_at_mut(48);
+        let all = [self.environment.uuid(), self.flag.uuid(), rule.map(RuleId::uuid).unwrap_or_default()];
+        for (room, id) in ids.as_chunks_mut::<16>().0.iter_mut().zip(all) {
+            *room = *id.as_bytes();
+        }
+        for (room, number) in numbers.as_chunks_mut::<8>().0.iter_mut().zip([variant, unit]) {
+            *room = number.to_le_bytes();
+        }
+        xxh3_64(&bytes).max(1)
     }
 }
 
@@ -223,6 +226,18 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn a_cell_goes_on_beyond_31_and_32_bits() {
+        let cells = cells([Reason::Static; 2]);
+        let on = outcome(Place::Default, Some(0));
+        for full in [i32::MAX as u64, u64::from(u32::MAX)] {
+            cells.cells[cells.index(&on, Mode::Single)].store(full, Ordering::Relaxed);
+            cells.add(&on, Mode::Single);
+            let mut into = Accumulator::default();
+            assert_eq!((cells.drain(1, &mut into), into.total()), (full + 1, full + 1));
+        }
+    }
+
+    #[test]
     fn cells_stay_while_rules_variants_and_reasons_stay() {
         let cells = cells([Reason::Split, Reason::TargetingMatch]);
         let shape = cells.shape.clone();
@@ -247,6 +262,8 @@ pub(super) mod tests {
             cells.fingerprint(Place::Default, 1, 9),
             cells.fingerprint(Place::Rule(0), 0, 9),
             cells.fingerprint(Place::Default, 0, 8),
+            Cells::new(Uuid::nil().into(), cells.flag, cells.shape.clone()).fingerprint(Place::Default, 0, 9),
+            Cells::new(cells.environment, Uuid::nil().into(), cells.shape.clone()).fingerprint(Place::Default, 0, 9),
         ] {
             assert_ne!(other, of);
         }

@@ -12,7 +12,7 @@ use crate::count::Cells;
 use crate::count::accumulator::{Accumulator, EventKey};
 use crate::count::assignment::Assignments;
 
-/// The most exposures that wait to be gathered.
+/// The most exposures that wait, gathered ones included; further ones are told when they happen again.
 pub const EXPOSURES_WAITING_MAX: usize = 100_000;
 /// The most different (event, unit, minute) that wait, gathered ones included; then `POST /track` is refused.
 pub const EVENTS_WAITING_MAX: usize = 50_000;
@@ -56,7 +56,9 @@ pub(super) struct Experiments {
     assignments: Assignments,
     exposures: Mutex<Vec<Exposed>>,
     events: Mutex<Events>,
-    /// Entries of events that were gathered and lie in no closed batch yet.
+    /// Exposures that were gathered and lie in no closed batch yet.
+    exposures_gathered: AtomicUsize,
+    /// Entries of events likewise.
     events_gathered: AtomicUsize,
 }
 
@@ -67,6 +69,7 @@ impl Experiments {
             assignments: Assignments::new(capacity),
             exposures: Mutex::default(),
             events: Mutex::default(),
+            exposures_gathered: AtomicUsize::default(),
             events_gathered: AtomicUsize::default(),
         }
     }
@@ -82,7 +85,7 @@ impl Experiments {
         if self.assignments.has(fingerprint) {
             return Exposure::Known;
         }
-        if waiting.len() >= EXPOSURES_WAITING_MAX {
+        if waiting.len() + self.exposures_gathered.load(Ordering::Relaxed) >= EXPOSURES_WAITING_MAX {
             return Exposure::Postponed;
         }
         waiting.push(Exposed { cells: Arc::clone(cells), place, variant, unit });
@@ -128,9 +131,10 @@ impl Experiments {
         entries
     }
 
-    /// Entries of events that were gathered and wait to be closed into a batch.
-    pub(super) fn note_gathered(&self, events: usize) {
-        self.events_gathered.store(events, Ordering::Relaxed);
+    /// How much was gathered and waits to be closed into a batch.
+    pub(super) fn note_gathered(&self, open: &Accumulator) {
+        self.exposures_gathered.store(open.exposures(), Ordering::Relaxed);
+        self.events_gathered.store(open.events(), Ordering::Relaxed);
     }
 }
 
@@ -178,7 +182,16 @@ mod tests {
             assert_eq!(experiments.expose(&cells, Place::Default, 0, unit), Exposure::Told);
         }
         assert_eq!(experiments.expose(&cells, Place::Default, 0, u64::MAX), Exposure::Postponed);
-        assert_eq!(experiments.harvest(1, &mut Accumulator::default()), EXPOSURES_WAITING_MAX as u64);
+        let mut open = Accumulator::default();
+        assert_eq!(experiments.harvest(1, &mut open), EXPOSURES_WAITING_MAX as u64);
+        experiments.note_gathered(&open);
+        assert_eq!(
+            experiments.expose(&cells, Place::Default, 0, u64::MAX),
+            Exposure::Postponed,
+            "gathered ones wait too"
+        );
+        assert!(open.close(Uuid::from_u128(9).into(), 1).is_some());
+        experiments.note_gathered(&open);
         assert_eq!(experiments.expose(&cells, Place::Default, 0, u64::MAX), Exposure::Told);
     }
 
@@ -200,7 +213,7 @@ mod tests {
         let track = |units: &[u64], value| experiments.track(environment, &purchase, units, value);
         assert_eq!(track(&[1, 2], 12.5), Tracked::Taken);
         assert_eq!(track(&[1], 0.5), Tracked::Taken);
-        experiments.note_gathered(EVENTS_WAITING_MAX - 3);
+        experiments.events_gathered.store(EVENTS_WAITING_MAX - 3, Ordering::Relaxed);
         assert_eq!(track(&[3, 4], 1.0), Tracked::Full);
         assert_eq!(track(&[3], 1.0), Tracked::Taken);
         assert_eq!(track(&[1], 1.0), Tracked::Full);

@@ -12,15 +12,13 @@ use shared::model::id::{EnvironmentId, FlagId, SdkKeyId};
 use shared::model::key::{EventName, FlagKey, VariantKey};
 use shared::wire::count::Mode;
 
-use crate::count::experiment::EVENTS_WAITING_MAX;
+use crate::count::experiment::{EVENTS_WAITING_MAX, EXPOSURES_WAITING_MAX};
 use spooled::Counts;
 
 /// Beyond so many entries the oldest minutes fold into hours, hours into days, which keeps the spool small.
 const FOLD_ABOVE: usize = 50_000;
 /// The most entries kept. So many different ones in one minute are told in parts, of one day they are lost.
 const KEPT_MAX: usize = 200_000;
-/// The most exposures kept.
-const EXPOSURES_MAX: usize = 100_000;
 
 /// What a count is about; minutes first, so that the oldest leave first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -140,7 +138,8 @@ impl Accumulator {
         self.events.values().map(BTreeMap::len).sum()
     }
 
-    fn exposures(&self) -> usize {
+    /// Exposures in it, one for each unit.
+    pub fn exposures(&self) -> usize {
         self.exposures.values().map(BTreeSet::len).sum()
     }
 
@@ -164,7 +163,7 @@ impl Accumulator {
                 lost.evaluations += count.unwrap_or_default();
             }
         }
-        let exposures = self.exposures().saturating_sub(EXPOSURES_MAX);
+        let exposures = self.exposures().saturating_sub(EXPOSURES_WAITING_MAX);
         lost.exposures = let_go(&mut self.exposures, exposures, |units| units.pop_first().is_some());
         let events = self.events().saturating_sub(EVENTS_WAITING_MAX);
         lost.events = let_go(&mut self.events, events, |units| units.pop_first().is_some());

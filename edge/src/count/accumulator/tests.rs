@@ -134,7 +134,7 @@ fn what_is_too_much_even_then_goes_oldest_first_and_is_told() {
         open.add_event(event(3), unit, 1, 0.0);
     }
     assert_eq!(open.shrink(), Lost { evaluations: 20, exposures: 20_000, events: 7 });
-    assert_eq!((open.len(), open.exposures(), open.events()), (KEPT_MAX, EXPOSURES_MAX, EVENTS_WAITING_MAX));
+    assert_eq!((open.len(), open.exposures(), open.events()), (KEPT_MAX, EXPOSURES_WAITING_MAX, EVENTS_WAITING_MAX));
     assert_eq!(open.exposures[&exposure(1)].len(), 40_000);
     assert_eq!(open.shrink(), Lost::default());
 }

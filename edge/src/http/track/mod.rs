@@ -132,6 +132,7 @@ mod tests {
     use shared::wire::state::{Entity, StateKey};
 
     use super::*;
+    use crate::count::{Accumulator, Balance};
     use crate::{bundle, config, feed};
 
     /// An app of one environment that gathers, and a key of it.
@@ -165,12 +166,12 @@ mod tests {
         assert!(response.headers().contains_key("retry-after"));
         assert_eq!(app.metrics.events_refused.load(Ordering::Relaxed), 1);
         // What was gathered makes room in a closed batch, and then for the next.
-        let mut open = crate::count::Accumulator::default();
+        let mut open = Accumulator::default();
         app.counters.harvest(1, &mut open);
-        app.counters.settle(crate::count::Balance::default(), open.events());
+        app.counters.settle(Balance::default(), &open);
         assert!(take(&app, &credential, event).is_err());
         open.close(Uuid::from_u128(9).into(), 1);
-        app.counters.settle(crate::count::Balance::default(), open.events());
+        app.counters.settle(Balance::default(), &open);
         assert!(take(&app, &credential, event).is_ok());
     }
 

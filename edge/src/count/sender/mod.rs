@@ -3,17 +3,18 @@
 //! The backend's confirmation, which it sends once a batch is in the database, is all that lets a batch go. That the
 //! stream took it says little: its store may be lost. So a batch is sent again while no confirmation comes.
 
+mod publish;
+
 use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use async_nats::{HeaderMap, Subscriber};
+use async_nats::Subscriber;
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt};
-use shared::wire::count::{CONFIRM_HEADER, Confirmation, CountBatch, SUBJECT};
-use thiserror::Error;
-use tokio::time::{Instant, sleep_until, timeout, timeout_at};
+use shared::wire::count::Confirmation;
+use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, error, info, warn};
 
@@ -23,29 +24,16 @@ use crate::clock::{self, Backoff};
 use crate::count::{Balance, Spool};
 use crate::disk::Folder;
 use crate::metrics::CountsLost;
+use publish::{SendError, publish};
 
 /// How long the end of the process may wait for confirmations; what is left lies in the spool.
 pub const FLUSH_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long the stream may take to take a batch.
-const ACK_TIMEOUT: Duration = Duration::from_secs(5);
 /// Waits after the stream did not take a batch, because it is full, absent or out of reach.
 const REFUSED_FIRST: Duration = Duration::from_millis(200);
 const REFUSED_MAX: Duration = Duration::from_secs(10);
 /// Waits for a confirmation before a batch is sent again.
 const UNCONFIRMED_FIRST: Duration = Duration::from_secs(5);
 const UNCONFIRMED_MAX: Duration = Duration::from_secs(60);
-
-#[derive(Debug, Error)]
-enum SendError {
-    #[error("the connection to NATS is down")]
-    Down,
-    #[error("the batch cannot be written as JSON")]
-    Json(#[from] serde_json::Error),
-    #[error("the stream did not take the batch")]
-    Refused(#[from] async_nats::jetstream::context::PublishError),
-    #[error("the stream did not acknowledge the batch in time")]
-    Late,
-}
 
 /// What the sender waits for.
 enum Event {
@@ -173,6 +161,9 @@ impl Sender {
             Event::Published(result) => self.published(result),
             Event::Retry => {
                 self.retry_at = None;
+                if self.is_in_stream {
+                    warn!("the stream took a batch of counts, but nobody confirms it; it is sent again");
+                }
                 self.send_next().await;
             }
             Event::Confirmed(confirmation) if self.spool.confirm(confirmation) => {
@@ -306,7 +297,8 @@ impl Sender {
 
     fn show(&self) {
         let (unsent, inherited) = (self.spool.own.unsent(), self.spool.inherited_counts());
-        self.app.counters.settle(Balance { unsent, lost: self.lost, inherited }, self.spool.own.open.events());
+        let balance = Balance { unsent, lost: self.lost, inherited };
+        self.app.counters.settle(balance, &self.spool.own.open);
         self.app.metrics.batches_unacked.store(self.spool.unacked(), Ordering::Relaxed);
         self.app.metrics.counts_unsent.store(self.spool.unsent(), Ordering::Relaxed);
     }
@@ -333,21 +325,5 @@ impl Sender {
                 warn!(unsent, "{batches} batches wait in the spool for the next process on this folder");
             }
         }
-    }
-}
-
-async fn publish(bus: Bus, batch: CountBatch, inbox: String) -> Result<(), SendError> {
-    // The client would queue the message and send it on reconnection, once per retry.
-    if !bus.is_up() {
-        return Err(SendError::Down);
-    }
-    let payload = serde_json::to_vec(&batch)?;
-    let subject = format!("{SUBJECT}.{}", batch.process);
-    let mut headers = HeaderMap::new();
-    headers.insert(CONFIRM_HEADER, inbox);
-    let sent = async { bus.jetstream().publish_with_headers(subject, headers, payload.into()).await?.await };
-    match timeout(ACK_TIMEOUT, sent).await {
-        Ok(acknowledged) => Ok(acknowledged.map(|_| ())?),
-        Err(_) => Err(SendError::Late),
     }
 }
