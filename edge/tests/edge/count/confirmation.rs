@@ -6,6 +6,7 @@ use shared::wire::count::CountBatch;
 use shared::wire::edge::{GOODBYE_SUBJECT, Goodbye, HEARTBEAT_SUBJECT, Heartbeat, InheritedCounts};
 
 use crate::support::edge::Edge;
+use crate::support::load::Load;
 use crate::support::publisher::{Publisher, boolean};
 use crate::support::{World, wait_for};
 
@@ -152,4 +153,39 @@ async fn an_ingester_that_is_away_for_long_gets_everything() {
     let batches = world.publisher.confirmed();
     assert_eq!(sum(&batches, None), asked);
     assert_eq!(batches.iter().flat_map(|batch| &batch.unknown).map(|entry| entry.count).sum::<u64>(), 5);
+}
+
+#[tokio::test]
+async fn under_load_while_everything_behind_the_edge_comes_and_goes_the_sum_is_what_was_answered() {
+    let mut world = World::new().await;
+    let edge = world.ready_edge().await;
+    let mut load = Load::on(&edge, 8);
+    for round in 1..=4 {
+        load.reaches(round * 500).await;
+        world.publisher.let_ingest(round % 2 == 0);
+        if round == 3 {
+            world.nats.kill();
+            load.reaches(round * 500 + 250).await;
+        }
+        world.nats.restart().await;
+        if round == 2 {
+            world.publisher.drop_counts().await;
+            load.reaches(round * 500 + 250).await;
+            world.publisher.make_counts().await;
+        }
+        load.must_go_on();
+    }
+    // In the middle of the last round of sending, and with requests on their way.
+    edge.begin_to_stop();
+    let mut answered = load.end().await;
+    let folder = edge.ended().await;
+    world.publisher.let_ingest(true);
+    let edge = Edge::start(&world.nats, folder).await;
+    ask(&edge, 1).await;
+    answered += 1;
+    let are_home = async || (sum(&world.publisher.confirmed(), None) >= answered).then_some(());
+    wait_for("all are confirmed", are_home).await;
+    wait_for_unsent(&edge, 0).await;
+    edge.stop().await;
+    assert_eq!(sum(&world.publisher.confirmed(), None), answered);
 }
