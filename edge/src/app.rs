@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use arc_swap::ArcSwap;
 use tokio::sync::watch;
 
+use crate::config;
 use crate::count::Counters;
 use crate::metrics::Metrics;
 use crate::snapshot::Snapshot;
 
-/// Shared by all tasks and worker threads.
+/// Shared by all tasks and worker threads. The default one gathers nothing of experiments.
 #[derive(Default)]
 pub struct App {
     /// What is answered from; swapped whole by the feed.
@@ -24,6 +25,13 @@ pub struct App {
 }
 
 impl App {
+    /// One that gathers exposures and events for somebody who brings them home.
+    pub fn new(cache: &config::Cache) -> Self {
+        // At most 10,000,000.
+        let counters = Counters::with_experiments(cache.assignment_max_capacity as usize);
+        Self { counters: Arc::new(counters), ..Self::default() }
+    }
+
     /// Lets everyone answer from a new snapshot, in one instant.
     pub fn swap(&self, snapshot: Snapshot) {
         self.snapshot.store(Arc::new(snapshot));

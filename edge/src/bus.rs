@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+pub use async_nats::SubscribeError;
 use async_nats::jetstream::context::ContextBuilder;
-use async_nats::{Client, ConnectOptions, Event, ServerAddr, jetstream};
+use async_nats::{Client, ConnectOptions, Event, ServerAddr, Subscriber, jetstream};
 use bytes::Bytes;
+use shared::model::id::ProcessId;
 use tokio::sync::watch;
 use tracing::{info, warn};
 
@@ -80,6 +82,13 @@ impl Bus {
     /// Requests to JetStream.
     pub fn jetstream(&self) -> &jetstream::Context {
         &self.jetstream
+    }
+
+    /// A subject that is this process's alone, and what arrives there, over any number of connections.
+    pub async fn inbox(&self, name: &str, process: ProcessId) -> Result<(String, Subscriber), SubscribeError> {
+        let subject = format!("{INBOX_PREFIX}.{name}.{process}");
+        let subscriber = self.client.subscribe(subject.clone()).await?;
+        Ok((subject, subscriber))
     }
 
     /// Follows the connection's ups and downs.

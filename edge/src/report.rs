@@ -1,7 +1,6 @@
 //! What this edge tells the backend of itself: receipts, heartbeats and, at the end, a goodbye.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use shared::model::id::ProcessId;
@@ -15,6 +14,7 @@ use tracing::warn;
 
 use crate::app::App;
 use crate::bus::Bus;
+use crate::count::Balance;
 use crate::disk::Folder;
 
 /// Receipts waiting to be sent; a heartbeat says the same two seconds later, so one too many may be dropped.
@@ -34,8 +34,6 @@ pub struct Reporter {
     pub name: String,
     /// The processes that used the folder before, newest first.
     pub predecessors: Vec<ProcessId>,
-    /// This process's evaluations gathered and not acknowledged.
-    pub own_unsent: Arc<AtomicU64>,
     /// Environments just swapped.
     pub receipts: mpsc::Receiver<EnvironmentRevision>,
 }
@@ -56,7 +54,9 @@ impl Reporter {
                 Some(swapped) = self.receipts.recv() => self.send_receipt(swapped).await,
             }
         }
-        self.bus.say(GOODBYE_SUBJECT, &Goodbye { process: self.process, counted: Some(self.app.counters.total()) }).await;
+        self.bus
+            .say(GOODBYE_SUBJECT, &Goodbye { process: self.process, counted: Some(self.app.counters.total()) })
+            .await;
         self.bus.flush().await;
     }
 
@@ -86,7 +86,7 @@ impl Reporter {
             .map(|environment| EnvironmentRevision { environment: environment.id, revision: environment.revision })
             .collect();
         environments.sort_by_key(|entry| entry.environment);
-        let unsent = self.own_unsent.load(Ordering::Relaxed) + self.app.counters.waiting();
+        let (counted, Balance { unsent, lost, inherited }) = self.app.counters.balance();
         Heartbeat {
             process: self.process,
             name: self.name.clone(),
@@ -95,10 +95,10 @@ impl Reporter {
             environments,
             unreadable: snapshot.unreadable.clone(),
             memory_bytes: resident_bytes(),
-            counted: self.app.counters.total(),
+            counted,
             unsent,
-            lost: 0,
-            inherited: Vec::new(),
+            lost,
+            inherited,
         }
     }
 }

@@ -4,7 +4,7 @@ mod support;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use shared::evaluation::{Context, Query, State, StateDocument, bucket, evaluate, explain};
+use shared::evaluation::{Context, Environment, Query, State, StateDocument, bucket, evaluate, explain};
 use shared::model::key::VariantKey;
 use shared::model::sdk_key::SdkKeyKind;
 use shared::model::split::{BUCKETS, BucketRange, movement, reallocate};
@@ -112,6 +112,9 @@ proptest! {
                 prop_assert_eq!(evaluate(&state, &flag, &query), outcome);
                 prop_assert!(outcome.error.is_none() || outcome.value.is_none());
                 prop_assert_eq!(outcome.value.is_some(), outcome.variant.is_some());
+                if let Some((compiled, _)) = state.flag(&flag) {
+                    prop_assert_eq!(compiled.reason(outcome.place), outcome.reason, "a place has one reason");
+                }
                 let (explained, trace) = explain(&state, &flag, &query);
                 prop_assert_eq!(explained, outcome);
                 if let Some(trace) = trace {

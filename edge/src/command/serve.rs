@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use clap::Args;
@@ -104,7 +103,8 @@ impl End {
     }
 }
 
-/// Answers from the bundle for good: no NATS, nothing on disk. Cells count on, of a fixed number, and nobody reads them.
+/// Answers from the bundle for good: no NATS, nothing on disk. Cells count on, of a fixed number, and nobody reads them;
+/// what would grow, exposures and events, is not gathered.
 async fn serve_offline(config: &Config, bundle: Vec<Record>) -> Result<(), Failure> {
     let app = Arc::new(App::default());
     feed::answer_from(&app, &bundle);
@@ -139,7 +139,7 @@ async fn serve(config: Config, bundle: Vec<Record>) -> Result<(), Failure> {
     let name = config.server.name.clone();
     info!(process.id = %process, name, version = env!("CARGO_PKG_VERSION"), "starting");
 
-    let app = Arc::new(App::default());
+    let app = Arc::new(App::new(&config.cache));
     let bus = Bus::connect(&config.nats, &format!("fluxgate-edge {name}")).await?;
     let stop_http = CancellationToken::new();
     let (tracer, traces) = trace(&config, process, &app)?;
@@ -151,15 +151,14 @@ async fn serve(config: Config, bundle: Vec<Record>) -> Result<(), Failure> {
     drop(bundle);
     let feed = tokio::spawn(feed.run());
 
-    let own_unsent = Arc::new(AtomicU64::new(0));
     let stop_counts = CancellationToken::new();
     let spool = Spool::open(&folder, process);
     let interval = Duration::from_secs(config.counts.interval_seconds);
-    let sender = Sender::new(Arc::clone(&app), bus.clone(), folder.clone(), interval, spool, Arc::clone(&own_unsent));
+    let sender = Sender::new(Arc::clone(&app), bus.clone(), folder.clone(), interval, spool).await?;
     let counts = tokio::spawn(sender.run(stop_counts.clone()));
 
     let stop_reports = CancellationToken::new();
-    let reporter = Reporter { app: Arc::clone(&app), bus, folder, process, name, predecessors, own_unsent, receipts };
+    let reporter = Reporter { app: Arc::clone(&app), bus, folder, process, name, predecessors, receipts };
     let reports = tokio::spawn(reporter.run(stop_reports.clone()));
 
     let mut end = End::new()?;

@@ -40,6 +40,8 @@ pub struct Config {
     pub storage: Storage,
     /// How evaluations are brought home.
     pub counts: Counts,
+    /// What is remembered to save work.
+    pub cache: Cache,
     /// What is logged.
     pub log: Log,
     /// Where traces go.
@@ -104,6 +106,14 @@ pub struct Counts {
     pub interval_seconds: u64,
 }
 
+/// What is remembered to save work; none of it changes an answer.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cache {
+    /// How many assignments of experiments are remembered as told, 8 bytes each, 0 to 10,000,000; 0 tells each time.
+    pub assignment_max_capacity: u64,
+}
+
 /// What is logged.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -150,6 +160,7 @@ impl Default for Config {
             },
             storage: Storage { dir: "./edge-data".into(), bundle: None },
             counts: Counts { interval_seconds: 5 },
+            cache: Cache { assignment_max_capacity: 10_000 },
             log: Log { format: LogFormat::Pretty, filter: "info".into() },
             traces: Traces::default(),
         }
@@ -225,6 +236,8 @@ impl Config {
         let grace = server.shutdown_grace_seconds;
         require("server.shutdown_grace_seconds", grace <= 300, "use 0 to 300 seconds")?;
         require("counts.interval_seconds", (1..=60).contains(&self.counts.interval_seconds), "use 1 to 60 seconds")?;
+        let capacity = self.cache.assignment_max_capacity;
+        require("cache.assignment_max_capacity", capacity <= 10_000_000, "use 0 to 10000000")?;
         require("log.filter", EnvFilter::try_new(&self.log.filter).is_ok(), "this is not a filter of levels")?;
         // A word alone would be taken for a module's name, and silence all others.
         let is_word = |part: &&str| !part.contains(['=', '[']) && part.trim().parse::<LevelFilter>().is_err();

@@ -42,7 +42,7 @@ const fn switch(path: &'static str, example: &'static str) -> Setting {
     Setting { path, kind: Kind::Switch, example }
 }
 
-const SETTINGS: [Setting; 22] = [
+const SETTINGS: [Setting; 23] = [
     text("server.listen", "127.0.0.1:8081"),
     text("server.name", "edge-1"),
     number("server.connections_max", "20000"),
@@ -57,6 +57,7 @@ const SETTINGS: [Setting; 22] = [
     text("storage.dir", "/var/lib/fluxgate-edge"),
     text("storage.bundle", "/etc/fluxgate/bundle.json"),
     number("counts.interval_seconds", "5"),
+    number("cache.assignment_max_capacity", "10000"),
     text("log.format", "json"),
     text("log.filter", "info,edge=debug"),
     text("traces.endpoint", "http://127.0.0.1:4318"),

@@ -23,6 +23,8 @@ fn an_unknown_or_invalid_setting_is_named_with_an_example() {
     assert!(invalid.contains("EDGE_SERVER__LISTEN=127.0.0.1:8081"), "{invalid}");
     let zero = error(&[("EDGE_COUNTS__INTERVAL_SECONDS", "0")]);
     assert!(zero.contains("EDGE_COUNTS__INTERVAL_SECONDS") && zero.contains("1 to 60"), "{zero}");
+    let large = error(&[("EDGE_CACHE__ASSIGNMENT_MAX_CAPACITY", "10000001")]);
+    assert!(large.contains("EDGE_CACHE__ASSIGNMENT_MAX_CAPACITY=10000") && large.contains("0 to 10000000"), "{large}");
     assert!(error(&[("EDGE_LOG__FILTER", "info,loud")]).contains("'loud' is not a level"));
     assert!(error(&[("EDGE_LOG__FORMAT", "xml")]).contains("EDGE_LOG__FORMAT=json"));
 }

@@ -1,42 +1,63 @@
-//! The cells that answering adds to, and the list of all of them.
+//! The cells that answering adds to: one flag's by place, variant and mode.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
-use shared::evaluation::{ErrorCode, Outcome, Place};
-use shared::model::id::{EnvironmentId, FlagId, RuleId, SdkKeyId};
+use shared::evaluation::{ErrorCode, Flag, Outcome, Place, Reason};
+use shared::model::id::{EnvironmentId, FlagId, RuleId};
 use shared::model::key::VariantKey;
 use shared::wire::count::Mode;
+use xxhash_rust::xxh3::xxh3_64;
 
-use crate::count::accumulator::{Accumulator, EvaluationKey};
+use crate::count::accumulator::{Accumulator, EvaluationKey, ExposureKey};
 
 /// Places that every flag has, before those of its rules.
 const FIXED_PLACES: usize = 5;
 const MODES: usize = 2;
 
+/// What the places and variants of a flag are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Paused ones included.
+    rules: Box<[RuleId]>,
+    variants: Box<[VariantKey]>,
+    /// Why the default answers, and then each rule.
+    reasons: Box<[Reason]>,
+}
+
+impl Shape {
+    /// The shape of a compiled flag whose config has these rules, paused ones included.
+    pub fn of(flag: &Flag, rules: Box<[RuleId]>) -> Self {
+        // A config has at most 200 rules.
+        let places = [Place::Default].into_iter().chain((0..rules.len()).map(|at| Place::Rule(at as u16)));
+        let reasons = places.map(|place| flag.reason(place)).collect();
+        Self { rules, variants: flag.variants().cloned().collect(), reasons }
+    }
+}
+
 /// One cell per place, variant and mode of one flag in one environment.
 ///
-/// The same cells serve the flag before and after it is compiled anew, as long as its rules and variants stay.
+/// The same cells serve the flag before and after it is compiled anew, as long as its rules, its variants and the reasons
+/// of its places stay.
 #[derive(Debug)]
 pub struct Cells {
     environment: EnvironmentId,
     flag: FlagId,
-    rules: Box<[RuleId]>,
-    variants: Box<[VariantKey]>,
+    shape: Shape,
     /// By place, then variant (none first), then mode; after all places one per error code and mode.
     cells: Box<[AtomicU64]>,
 }
 
 impl Cells {
-    fn new(environment: EnvironmentId, flag: FlagId, rules: Box<[RuleId]>, variants: Box<[VariantKey]>) -> Self {
-        let len = ((FIXED_PLACES + rules.len()) * (variants.len() + 1) + ErrorCode::ALL.len()) * MODES;
+    pub(super) fn new(environment: EnvironmentId, flag: FlagId, shape: Shape) -> Self {
+        let places = FIXED_PLACES + shape.rules.len();
+        let len = (places * (shape.variants.len() + 1) + ErrorCode::ALL.len()) * MODES;
         let cells = std::iter::repeat_with(AtomicU64::default).take(len).collect();
-        Self { environment, flag, rules, variants, cells }
+        Self { environment, flag, shape, cells }
     }
 
-    /// Whether these cells fit a flag of these rules, paused ones included, and variants.
-    pub fn fit(&self, rules: &[RuleId], variants: &[VariantKey]) -> bool {
-        *self.rules == *rules && *self.variants == *variants
+    /// Whether these cells fit a flag of this shape.
+    pub fn fit(&self, shape: &Shape) -> bool {
+        self.shape == *shape
     }
 
     /// Counts one answer. Call it while holding the snapshot that gave the answer: cells are gathered until no snapshot
@@ -49,7 +70,7 @@ impl Cells {
     }
 
     fn index(&self, outcome: &Outcome<'_>, mode: Mode) -> usize {
-        let width = self.variants.len() + 1;
+        let width = self.shape.variants.len() + 1;
         let place = match outcome.place {
             Place::Off => 0,
             Place::Killed => 1,
@@ -58,163 +79,102 @@ impl Cells {
             Place::Blocked => 4,
             Place::Rule(index) => FIXED_PLACES + usize::from(index),
             Place::Error(code) => {
-                return ((FIXED_PLACES + self.rules.len()) * width + position(code)) * MODES + mode as usize;
+                return ((FIXED_PLACES + self.shape.rules.len()) * width + position(code)) * MODES + mode as usize;
             }
         };
         let variant = outcome.variant_index.map_or(0, |index| usize::from(index) + 1);
         (place * width + variant) * MODES + mode as usize
     }
 
-    /// The place, variant and mode of a cell, as they are written in a batch.
-    fn meaning(&self, index: usize) -> (String, Option<String>, Mode) {
+    /// What a cell counts.
+    fn meaning(&self, index: usize, minute: i64) -> EvaluationKey {
+        let Shape { rules, variants, reasons } = &self.shape;
         let mode = if index.is_multiple_of(MODES) { Mode::Single } else { Mode::Bulk };
         let slot = index / MODES;
-        let width = self.variants.len() + 1;
-        let errors_from = (FIXED_PLACES + self.rules.len()) * width;
-        if slot >= errors_from {
-            return (format!("error {}", ErrorCode::ALL[slot - errors_from]), None, mode);
-        }
-        let place = match slot / width {
-            0 => "off".into(),
-            1 => "killed".into(),
-            2 => "target".into(),
-            3 => "default".into(),
-            4 => "blocked".into(),
-            rule => format!("rule {}", self.rules[rule - FIXED_PLACES]),
+        let width = variants.len() + 1;
+        let errors_from = (FIXED_PLACES + rules.len()) * width;
+        let (place, reason) = if slot >= errors_from {
+            (format!("error {}", ErrorCode::ALL[slot - errors_from]), Reason::Error)
+        } else {
+            match slot / width {
+                0 => ("off".into(), Reason::Disabled),
+                1 => ("killed".into(), Reason::Disabled),
+                2 => ("target".into(), Reason::TargetingMatch),
+                3 => (DEFAULT.into(), reasons[0]),
+                4 => ("blocked".into(), Reason::Disabled),
+                rule => (rule_text(rules[rule - FIXED_PLACES]), reasons[rule - FIXED_PLACES + 1]),
+            }
         };
-        let variant = (slot % width).checked_sub(1).map(|at| self.variants[at].to_string());
-        (place, variant, mode)
+        let variant = (slot % width).checked_sub(1).filter(|_| slot < errors_from).map(|at| variants[at].to_string());
+        let (environment, flag) = (self.environment, self.flag);
+        EvaluationKey { minute, environment, flag, place, variant, reason: Some(reason), mode }
     }
 
-    fn drain(&self, minute: i64, into: &mut Accumulator) -> u64 {
+    pub(super) fn drain(&self, minute: i64, into: &mut Accumulator) -> u64 {
         let mut total = 0;
         for (index, cell) in self.cells.iter().enumerate() {
             if cell.load(Ordering::Relaxed) == 0 {
                 continue;
             }
             let count = cell.swap(0, Ordering::Relaxed);
-            let (place, variant, mode) = self.meaning(index);
-            let (environment, flag) = (self.environment, self.flag);
-            into.add(EvaluationKey { minute, environment, flag, place, variant, mode }, count);
+            into.add(self.meaning(index, minute), count);
             total += count;
         }
         total
     }
 
-    fn sum(&self) -> u64 {
+    pub(super) fn sum(&self) -> u64 {
         self.cells.iter().map(|cell| cell.load(Ordering::Relaxed)).sum()
     }
+
+    /// What an exposure is about; `None` for a place without a split, or a variant that is not there.
+    pub(super) fn exposure(&self, place: Place, variant: u16, minute: i64) -> Option<ExposureKey> {
+        let place = match place {
+            Place::Default => DEFAULT.into(),
+            Place::Rule(index) => rule_text(*self.shape.rules.get(usize::from(index))?),
+            _ => return None,
+        };
+        let variant = self.shape.variants.get(usize::from(variant))?.clone();
+        Some(ExposureKey { minute, environment: self.environment, flag: self.flag, place, variant })
+    }
+
+    /// Stands for a unit that a place gave a variant, the same after the flag was compiled anew; never 0.
+    pub(super) fn fingerprint(&self, place: Place, variant: u16, unit: u64) -> u64 {
+        let rule = match place {
+            Place::Rule(index) => self.shape.rules.get(usize::from(index)).copied(),
+            _ => None,
+        };
+        let variant = self.shape.variants.get(usize::from(variant)).map_or(0, |key| xxh3_64(key.as_str().as_bytes()));
+        let mut bytes = [0; 64];
+        let (ids, numbers) = bytes.split_at_mut(48);
+        let all = [self.environment.uuid(), self.flag.uuid(), rule.map(RuleId::uuid).unwrap_or_default()];
+        for (room, id) in ids.as_chunks_mut::<16>().0.iter_mut().zip(all) {
+            *room = *id.as_bytes();
+        }
+        for (room, number) in numbers.as_chunks_mut::<8>().0.iter_mut().zip([variant, unit]) {
+            *room = number.to_le_bytes();
+        }
+        xxh3_64(&bytes).max(1)
+    }
+}
+
+const DEFAULT: &str = "default";
+
+fn rule_text(id: RuleId) -> String {
+    format!("rule {id}")
 }
 
 fn position(code: ErrorCode) -> usize {
     ErrorCode::ALL.iter().position(|known| *known == code).unwrap_or(ErrorCode::ALL.len() - 1)
 }
 
-/// Counts the requests of one SDK key.
-#[derive(Debug)]
-pub struct KeyCell {
-    environment: EnvironmentId,
-    key: SdkKeyId,
-    requests: AtomicU64,
-}
-
-impl KeyCell {
-    /// Counts one request.
-    #[inline]
-    pub fn add(&self) {
-        self.requests.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-impl Inner {
-    fn waiting(&self) -> u64 {
-        self.flags.iter().map(|cells| cells.sum()).sum()
-    }
-}
-
-/// All cells that may still be added to.
-#[derive(Debug, Default)]
-pub struct Counters {
-    inner: Mutex<Inner>,
-}
-
-#[derive(Debug, Default)]
-struct Inner {
-    flags: Vec<Arc<Cells>>,
-    keys: Vec<Arc<KeyCell>>,
-    harvested: u64,
-}
-
-impl Counters {
-    /// New cells for a flag; gathered from now on.
-    pub fn flag(
-        &self,
-        environment: EnvironmentId,
-        flag: FlagId,
-        rules: Box<[RuleId]>,
-        variants: Box<[VariantKey]>,
-    ) -> Arc<Cells> {
-        let cells = Arc::new(Cells::new(environment, flag, rules, variants));
-        self.lock().flags.push(Arc::clone(&cells));
-        cells
-    }
-
-    /// A new cell for an SDK key; gathered from now on.
-    pub fn key(&self, environment: EnvironmentId, key: SdkKeyId) -> Arc<KeyCell> {
-        let cell = Arc::new(KeyCell { environment, key, requests: AtomicU64::default() });
-        self.lock().keys.push(Arc::clone(&cell));
-        cell
-    }
-
-    /// Moves everything counted since the last time into `into`, and lets go of cells that nobody can add to any more.
-    /// Returns how many evaluations and requests that were.
-    pub fn harvest(&self, minute: i64, into: &mut Accumulator) -> u64 {
-        let mut inner = self.lock();
-        let (mut total, mut requests_total) = (0, 0);
-        // Whether a cell is still used is asked before it is emptied: who holds it may add until then, and once this
-        // list holds the last reference nobody can begin to.
-        inner.flags.retain_mut(|cells| {
-            let is_used = Arc::get_mut(cells).is_none();
-            total += cells.drain(minute, into);
-            is_used
-        });
-        inner.keys.retain_mut(|cell| {
-            let is_used = Arc::get_mut(cell).is_none();
-            let requests = cell.requests.swap(0, Ordering::Relaxed);
-            if requests > 0 {
-                into.add_key(minute, cell.environment, cell.key, requests);
-                requests_total += requests;
-            }
-            is_used
-        });
-        inner.harvested += total;
-        total + requests_total
-    }
-
-    /// Evaluations counted since the process began.
-    pub fn total(&self) -> u64 {
-        let inner = self.lock();
-        inner.harvested + inner.waiting()
-    }
-
-    /// Evaluations counted and not yet gathered.
-    pub fn waiting(&self) -> u64 {
-        self.lock().waiting()
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use shared::evaluation::Reason;
+pub(super) mod tests {
     use uuid::Uuid;
 
     use super::*;
 
-    fn outcome(place: Place, variant_index: Option<u16>) -> Outcome<'static> {
+    pub(in crate::count) fn outcome(place: Place, variant_index: Option<u16>) -> Outcome<'static> {
         Outcome {
             value: None,
             variant: None,
@@ -226,15 +186,17 @@ mod tests {
         }
     }
 
-    fn ids() -> (EnvironmentId, FlagId, RuleId) {
-        (Uuid::from_u128(1).into(), Uuid::from_u128(2).into(), Uuid::from_u128(3).into())
+    /// Cells of a flag with the variants `on` and `off`, one rule and these reasons of its default and its rule.
+    pub(in crate::count) fn cells(reasons: [Reason; 2]) -> Cells {
+        let (environment, flag, rule) = (1, 2, 3);
+        let variants: Box<[VariantKey]> = ["on", "off"].map(|key| key.parse().expect("a key")).into();
+        let shape = Shape { rules: [Uuid::from_u128(rule).into()].into(), variants, reasons: reasons.into() };
+        Cells::new(Uuid::from_u128(environment).into(), Uuid::from_u128(flag).into(), shape)
     }
 
     #[test]
     fn every_place_variant_and_mode_has_a_cell_of_its_own() {
-        let (environment, flag, rule) = ids();
-        let variants: Box<[VariantKey]> = ["on", "off"].map(|key| key.parse().expect("a key")).into();
-        let cells = Cells::new(environment, flag, [rule].into(), variants);
+        let cells = cells([Reason::Split, Reason::TargetingMatch]);
         let mut places = vec![Place::Off, Place::Killed, Place::Target, Place::Default, Place::Blocked, Place::Rule(0)];
         places.extend(ErrorCode::ALL.map(Place::Error));
         let mut seen = Vec::new();
@@ -242,12 +204,13 @@ mod tests {
             for variant in [None, Some(0), Some(1)] {
                 for mode in [Mode::Single, Mode::Bulk] {
                     let index = cells.index(&outcome(place, variant), mode);
-                    let (text, name, found) = cells.meaning(index);
-                    assert_eq!(found, mode);
+                    let found = cells.meaning(index, 7);
+                    assert_eq!((found.mode, found.minute), (mode, 7));
                     if matches!(place, Place::Error(_)) {
-                        assert_eq!(name, None);
+                        assert_eq!((found.variant, found.reason), (None, Some(Reason::Error)));
                     } else {
-                        assert_eq!(name.as_deref(), variant.map(|at| ["on", "off"][usize::from(at)]), "{text}");
+                        let expected = variant.map(|at| ["on", "off"][usize::from(at)]);
+                        assert_eq!(found.variant.as_deref(), expected, "{}", found.place);
                         seen.push(index);
                     }
                 }
@@ -255,23 +218,54 @@ mod tests {
         }
         seen.sort_unstable();
         assert_eq!(seen, (0..36).collect::<Vec<_>>());
-        assert_eq!(cells.meaning(30).0, format!("rule {rule}"));
-        assert_eq!(cells.meaning(36).0, "error FLAG_NOT_FOUND");
+        let rule = cells.meaning(30, 7);
+        assert_eq!(rule.place, "rule 00000000-0000-0000-0000-000000000003");
+        assert_eq!(rule.reason, Some(Reason::TargetingMatch));
+        assert_eq!(cells.meaning(18, 7).reason, Some(Reason::Split));
+        assert_eq!(cells.meaning(36, 7).place, "error FLAG_NOT_FOUND");
     }
 
     #[test]
-    fn cells_are_gathered_until_nobody_can_add_to_them() {
-        let (environment, flag, _) = ids();
-        let counters = Counters::default();
-        let cells = counters.flag(environment, flag, [].into(), [].into());
-        cells.add(&outcome(Place::Off, None), Mode::Single);
-        let mut gathered = Accumulator::default();
-        assert_eq!(counters.harvest(1, &mut gathered), 1);
-        cells.add(&outcome(Place::Off, None), Mode::Single);
-        drop(cells);
-        assert_eq!(counters.total(), 2);
-        assert_eq!(counters.harvest(1, &mut gathered), 1);
-        assert!(counters.lock().flags.is_empty());
-        assert_eq!(counters.total(), 2);
+    fn a_cell_goes_on_beyond_31_and_32_bits() {
+        let cells = cells([Reason::Static; 2]);
+        let on = outcome(Place::Default, Some(0));
+        for full in [i32::MAX as u64, u64::from(u32::MAX)] {
+            cells.cells[cells.index(&on, Mode::Single)].store(full, Ordering::Relaxed);
+            cells.add(&on, Mode::Single);
+            let mut into = Accumulator::default();
+            assert_eq!((cells.drain(1, &mut into), into.total()), (full + 1, full + 1));
+        }
+    }
+
+    #[test]
+    fn cells_stay_while_rules_variants_and_reasons_stay() {
+        let cells = cells([Reason::Split, Reason::TargetingMatch]);
+        let shape = cells.shape.clone();
+        assert!(cells.fit(&shape));
+        assert!(!cells.fit(&Shape { reasons: [Reason::Split, Reason::Split].into(), ..shape.clone() }));
+        let turned = shape.variants.iter().rev().cloned().collect();
+        assert!(!cells.fit(&Shape { variants: turned, ..shape.clone() }));
+        assert!(!cells.fit(&Shape { rules: Box::default(), ..shape }));
+    }
+
+    #[test]
+    fn a_fingerprint_outlives_a_new_order_of_variants_and_tells_all_else_apart() {
+        let cells = cells([Reason::Split; 2]);
+        let turned = Cells::new(
+            cells.environment,
+            cells.flag,
+            Shape { variants: cells.shape.variants.iter().rev().cloned().collect(), ..cells.shape.clone() },
+        );
+        let of = cells.fingerprint(Place::Default, 0, 9);
+        assert_eq!(turned.fingerprint(Place::Default, 1, 9), of);
+        for other in [
+            cells.fingerprint(Place::Default, 1, 9),
+            cells.fingerprint(Place::Rule(0), 0, 9),
+            cells.fingerprint(Place::Default, 0, 8),
+            Cells::new(Uuid::nil().into(), cells.flag, cells.shape.clone()).fingerprint(Place::Default, 0, 9),
+            Cells::new(cells.environment, Uuid::nil().into(), cells.shape.clone()).fingerprint(Place::Default, 0, 9),
+        ] {
+            assert_ne!(other, of);
+        }
     }
 }

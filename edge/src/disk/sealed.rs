@@ -15,7 +15,7 @@ pub enum Kind {
     /// The last good state.
     #[serde(rename = "fluxgate-edge-state")]
     State,
-    /// Counts not yet acknowledged.
+    /// Counts not yet confirmed.
     #[serde(rename = "fluxgate-edge-counts")]
     Counts,
 }

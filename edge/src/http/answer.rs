@@ -60,6 +60,18 @@ impl Answer {
         details: &str,
         metadata: Option<&str>,
     ) -> Self {
+        Self::refusal(status, form, key, code.as_str(), details, metadata)
+    }
+
+    /// An error whose code is none of an evaluation.
+    pub(super) fn refusal(
+        status: StatusCode,
+        form: Form,
+        key: Option<&str>,
+        code: &'static str,
+        details: &str,
+        metadata: Option<&str>,
+    ) -> Self {
         let mut body = Vec::with_capacity(CAPACITY + details.len());
         match key {
             Some(key) => {
@@ -73,7 +85,7 @@ impl Answer {
             body.extend_from_slice(b"\"reason\":\"ERROR\",");
         }
         body.extend_from_slice(b"\"errorCode\":\"");
-        body.extend_from_slice(code.as_str().as_bytes());
+        body.extend_from_slice(code.as_bytes());
         body.extend_from_slice(b"\",\"errorDetails\":");
         string(&mut body, details);
         if let Some(metadata) = metadata {

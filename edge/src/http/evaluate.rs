@@ -8,18 +8,20 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::{Response, StatusCode};
 use percent_encoding::percent_decode_str;
-use shared::evaluation::{self, ErrorCode, Outcome, Query};
+use shared::evaluation::{self, Context, ErrorCode, Outcome, Query, Reason, Unit};
 use shared::model::sdk_key::SdkKeyKind;
 use shared::wire::count::Mode;
 
 use crate::app::App;
 use crate::clock;
+use crate::count;
 use crate::http::answer::{Answer, Form};
 use crate::http::cors;
 use crate::http::receive::{Received, receive, refuse};
 use crate::http::request::Request;
 use crate::metrics::Route;
 use crate::sdk_key::Credential;
+use crate::snapshot::{CountedFlag, Environment};
 use crate::trace::Span;
 
 /// What a message repeats of a key that a client made up.
@@ -113,6 +115,9 @@ fn decide(
             let query = Query { context: &context, now_ms: clock::now_ms(), asker: sdk_key.kind };
             let outcome = evaluation::evaluate_flag(environment, &entry.flag.flag, entry.is_killed, &query);
             entry.flag.cells.add(&outcome, Mode::Single);
+            if entry.flag.is_experiment && outcome.reason == Reason::Split {
+                expose(app, environment, &entry.flag, &outcome, &context);
+            }
             environment.stats.add(outcome.reason);
             let told = outcome.for_asker(sdk_key.kind);
             if let Some(span) = span {
@@ -124,8 +129,9 @@ fn decide(
             let shown: String = key.chars().take(KEY_CHARS_SHOWN).collect();
             let details = format!("there is no flag '{shown}' in {}", environment.name);
             let outcome = Outcome::error(ErrorCode::FlagNotFound, &details);
-            if let Some(hidden) = found {
-                hidden.flag.cells.add(&outcome, Mode::Single);
+            match found {
+                Some(hidden) => hidden.flag.cells.add(&outcome, Mode::Single),
+                None => sdk_key.requests.add_unknown(&key),
             }
             environment.stats.add(outcome.reason);
             if let Some(span) = span {
@@ -133,5 +139,19 @@ fn decide(
             }
             Answer::outcome(form, &key, &outcome, &environment.metadata)
         }
+    }
+}
+
+/// Notes who got which variant of an experiment by chance; what targets and plain rules give says nothing about the
+/// variants.
+fn expose(app: &App, environment: &Environment, flag: &CountedFlag, outcome: &Outcome<'_>, context: &Context<'_>) {
+    let (Some(unit_key), Some(variant)) = (&environment.unit_key, outcome.variant_index) else { return };
+    if !app.counters.gathers_experiments() {
+        return;
+    }
+    let Some(Unit { attribute, key }) = flag.flag.unit(outcome.place, context) else { return };
+    let unit = count::unit(unit_key, attribute, &key);
+    if let Some(exposure) = app.counters.expose(&flag.cells, outcome.place, variant, unit) {
+        app.metrics.exposed(exposure);
     }
 }

@@ -19,6 +19,7 @@ mod receive;
 mod request;
 mod service;
 mod stream;
+mod track;
 
 use std::io;
 use std::net::SocketAddr;

@@ -122,7 +122,7 @@ impl<'de> Deserialize<'de> for Text<'de> {
 }
 
 /// A context, or anything else, which is well-formed JSON and yet no context.
-struct MaybeContext<'a>(Option<Context<'a>>);
+pub(super) struct MaybeContext<'a>(pub(super) Option<Context<'a>>);
 
 impl<'de> Deserialize<'de> for MaybeContext<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -13,11 +13,12 @@ use hyper::{Method, Response};
 use tower::ServiceExt;
 
 use crate::http::log::Answered;
-use crate::http::{HttpState, bulk, cors, docs, evaluate, receive, stream};
+use crate::http::{HttpState, bulk, cors, docs, evaluate, receive, stream, track};
 use crate::metrics::Route;
 use crate::trace::{Parent, Span};
 
 const EVALUATE: &str = "/evaluate";
+const TRACK: &str = "/track";
 const OFREP_SINGLE: &str = "/ofrep/v1/evaluate/flags/";
 const OFREP_BULK: &str = "/ofrep/v1/evaluate/flags";
 
@@ -75,6 +76,7 @@ async fn answer(
     Ok(match route {
         Route::Evaluate => evaluate::evaluate(app, request, span).await.map(Either::Left),
         Route::OfrepBulk => bulk::evaluate(app, request, span).await.map(Either::Left),
+        Route::Track => track::track(app, request).await.map(Either::Left),
         Route::Stream => stream::open(state, &request.into_parts().0).map(Either::Right),
         _ => evaluate::evaluate_ofrep(app, key_at, request, span).await.map(Either::Left),
     })
@@ -89,6 +91,7 @@ fn extra_slashes(path: &str) -> usize {
 fn route_of(path: &str) -> Route {
     match path {
         EVALUATE => Route::Evaluate,
+        TRACK => Route::Track,
         OFREP_BULK => Route::OfrepBulk,
         stream::PATH => Route::Stream,
         _ if path.starts_with(OFREP_SINGLE) => Route::OfrepSingle,

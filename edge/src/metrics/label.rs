@@ -19,6 +19,8 @@ pub enum Route {
     OfrepSingle,
     /// `POST /ofrep/v1/evaluate/flags`.
     OfrepBulk,
+    /// `POST /track`.
+    Track,
     /// `GET /ofrep/v1/stream`.
     Stream,
     /// Health and metrics.
@@ -29,8 +31,16 @@ pub enum Route {
     Other,
 }
 
-pub(super) const ROUTES: [Route; 7] =
-    [Route::Evaluate, Route::OfrepSingle, Route::OfrepBulk, Route::Stream, Route::Health, Route::Docs, Route::Other];
+pub(super) const ROUTES: [Route; 8] = [
+    Route::Evaluate,
+    Route::OfrepSingle,
+    Route::OfrepBulk,
+    Route::Track,
+    Route::Stream,
+    Route::Health,
+    Route::Docs,
+    Route::Other,
+];
 
 impl Route {
     /// The address as it is documented, or a word for several.
@@ -39,6 +49,7 @@ impl Route {
             Self::Evaluate => "/evaluate",
             Self::OfrepSingle => "/ofrep/v1/evaluate/flags/{key}",
             Self::OfrepBulk => "/ofrep/v1/evaluate/flags",
+            Self::Track => "/track",
             Self::Stream => "/ofrep/v1/stream",
             Self::Health => "health",
             Self::Docs => "docs",
@@ -84,7 +95,7 @@ pub(super) const AUTH_FAILURES: [(AuthFailure, &str); 7] = [
 pub enum CountsLost {
     /// More different counts waited than are kept.
     Full,
-    /// More processes in a row ended without an acknowledgement than are kept.
+    /// More processes in a row ended without a confirmation than are kept.
     Restarts,
 }
 

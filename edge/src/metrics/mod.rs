@@ -15,6 +15,7 @@ use shared::evaluation::Reason;
 use shared::wire::count::Mode;
 
 use crate::clock;
+use crate::count::Exposure;
 
 pub use histogram::Histogram;
 pub use label::{AuthFailure, CountsLost, Route, SpansLost};
@@ -81,12 +82,26 @@ pub struct Metrics {
     pub streams: AtomicU64,
     /// Events written to streams, one per stream and event; heartbeats are none.
     pub stream_events: AtomicU64,
-    /// Batches of counts in flight.
+    /// Batches of counts that are closed and not yet confirmed.
     pub batches_unacked: AtomicU64,
-    /// Evaluations gathered and not yet acknowledged.
+    /// Evaluations gathered and not yet confirmed.
     pub counts_unsent: AtomicU64,
     /// Bytes that these take in the spool.
     pub counts_bytes: AtomicU64,
+    /// Exposures that the assignment cache knew as told.
+    pub assignment_hits: AtomicU64,
+    /// Exposures that it did not know.
+    pub assignment_misses: AtomicU64,
+    /// Exposures that found no room, and are told when they happen again.
+    pub exposures_postponed: AtomicU64,
+    /// Exposures that were gathered and then lost.
+    pub exposures_lost: AtomicU64,
+    /// Entries of events that were gathered and then lost.
+    pub events_lost: AtomicU64,
+    /// Events refused since too many waited.
+    pub events_refused: AtomicU64,
+    /// Events of environments without experiments' key, or of an edge that is offline.
+    pub events_ignored: AtomicU64,
     /// Files that could not be written.
     pub disk_failures: AtomicU64,
     /// Spans that the collector took.
@@ -112,6 +127,13 @@ impl Default for Metrics {
             batches_unacked: AtomicU64::default(),
             counts_unsent: AtomicU64::default(),
             counts_bytes: AtomicU64::default(),
+            assignment_hits: AtomicU64::default(),
+            assignment_misses: AtomicU64::default(),
+            exposures_postponed: AtomicU64::default(),
+            exposures_lost: AtomicU64::default(),
+            events_lost: AtomicU64::default(),
+            events_refused: AtomicU64::default(),
+            events_ignored: AtomicU64::default(),
             disk_failures: AtomicU64::default(),
             spans_exported: AtomicU64::default(),
         }
@@ -140,6 +162,20 @@ impl Metrics {
     /// Counts evaluations that were counted and then lost.
     pub fn counts_lost(&self, why: CountsLost, evaluations: u64) {
         self.counts_lost[why as usize].fetch_add(evaluations, Ordering::Relaxed);
+    }
+
+    /// Counts what became of an exposure.
+    #[inline]
+    pub fn exposed(&self, exposure: Exposure) {
+        let figure = match exposure {
+            Exposure::Known => &self.assignment_hits,
+            Exposure::Told => &self.assignment_misses,
+            Exposure::Postponed => {
+                self.exposures_postponed.fetch_add(1, Ordering::Relaxed);
+                &self.assignment_misses
+            }
+        };
+        figure.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Counts spans that no collector got.

@@ -20,6 +20,7 @@ impl Metrics {
         self.write_requests(&mut out);
         self.write_streams(&mut out);
         self.write_counts(&mut out);
+        self.write_experiments(&mut out);
         self.write_spans(&mut out);
         out.finish()
     }
@@ -80,14 +81,31 @@ impl Metrics {
     }
 
     fn write_counts(&self, out: &mut Text) {
-        let help = "Batches of counts in flight.";
+        let help = "Batches of counts that are closed and not yet confirmed.";
         single(out, "fluxgate_edge_analytics_batches_unacked", "gauge", help, load(&self.batches_unacked));
-        let help = "Evaluations gathered, not acknowledged.";
+        let help = "Evaluations gathered, not yet confirmed.";
         single(out, "fluxgate_edge_analytics_unsent", "gauge", help, load(&self.counts_unsent));
         let help = "Bytes that these take in the spool.";
         single(out, "fluxgate_edge_analytics_buffer_bytes", "gauge", help, load(&self.counts_bytes));
         let help = "Evaluations counted and then lost.";
         by_cause(out, "fluxgate_edge_analytics_dropped_total", help, &COUNTS_LOST, &self.counts_lost);
+    }
+
+    fn write_experiments(&self, out: &mut Text) {
+        let mut counter = |name: &str, help: &str, figure: &AtomicU64| {
+            single(out, &format!("fluxgate_edge_{name}_total"), "counter", help, load(figure));
+        };
+        let help = "Exposures known as told.";
+        counter("assignment_cache_hits", help, &self.assignment_hits);
+        let help = "Exposures not known as told.";
+        counter("assignment_cache_misses", help, &self.assignment_misses);
+        let help = "Exposures that found no room and are told when they happen again.";
+        counter("exposures_postponed", help, &self.exposures_postponed);
+        counter("exposures_dropped", "Exposures gathered and then lost.", &self.exposures_lost);
+        counter("events_dropped", "Entries of events gathered and then lost.", &self.events_lost);
+        counter("events_refused", "Events refused since too many waited.", &self.events_refused);
+        let help = "Events where nothing of experiments is gathered.";
+        counter("events_ignored", help, &self.events_ignored);
     }
 
     fn write_spans(&self, out: &mut Text) {

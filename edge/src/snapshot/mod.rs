@@ -9,15 +9,19 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
 use hashbrown::HashMap;
-use shared::evaluation::{self, Flag, FlagMap, Keyed};
+use shared::evaluation::{self, Flag, FlagMap, Keyed, TARGETING_KEY};
 use shared::model::id::{EnvironmentId, SdkKeyId};
 use shared::model::sdk_key::SdkKeyKind;
+use uuid::Uuid;
 
 use crate::count::{Cells, KeyCell};
 use crate::metrics::EnvironmentStats;
 
 pub use body::Body;
 pub use held::{Change, Entry, Held};
+
+/// The most attributes of one environment that events are told by.
+pub const UNIT_ATTRIBUTES_MAX: usize = 8;
 
 /// SHA-256 of an SDK key.
 pub type KeyHash = [u8; 32];
@@ -87,6 +91,10 @@ pub struct Environment {
     pub sorted: OnceLock<Box<[FlagEntry]>>,
     /// All times at which a condition on `$now` may turn, rising; made when first asked for.
     pub boundaries: OnceLock<Box<[i64]>>,
+    /// What hashes of users are keyed by; without it nothing of experiments is gathered.
+    pub unit_key: Option<Uuid>,
+    /// The attributes that experiments divide users by; made when first asked for.
+    pub unit_attributes: OnceLock<Box<[Box<str>]>>,
     /// Evaluations by reason, shared by all revisions.
     pub stats: Arc<EnvironmentStats>,
 }
@@ -119,6 +127,19 @@ impl Environment {
         });
         let at = all.partition_point(|boundary| *boundary <= now_ms);
         (at.checked_sub(1).map(|before| all[before]), all.get(at).copied())
+    }
+
+    /// What experiments divide users by: the targeting key first, then every attribute that a split of an experiment goes
+    /// by, at most [`UNIT_ATTRIBUTES_MAX`] in all.
+    pub fn unit_attributes(&self) -> &[Box<str>] {
+        self.unit_attributes.get_or_init(|| {
+            let experiments = self.flags.iter().filter(|entry| entry.flag.is_experiment);
+            let attributes: BTreeSet<&str> = experiments
+                .flat_map(|entry| entry.flag.flag.split_attributes())
+                .filter(|by| *by != TARGETING_KEY)
+                .collect();
+            [TARGETING_KEY].into_iter().chain(attributes).take(UNIT_ATTRIBUTES_MAX).map(Box::from).collect()
+        })
     }
 
     /// The same environment, marked out of date or not.
@@ -164,6 +185,8 @@ pub struct CountedFlag {
     pub digest: u64,
     /// Counts.
     pub cells: Arc<Cells>,
+    /// Who got which variant of its splits is told.
+    pub is_experiment: bool,
 }
 
 /// An SDK key as far as answering needs it.

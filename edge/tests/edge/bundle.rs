@@ -176,6 +176,9 @@ async fn an_offline_edge_answers_from_its_bundle_alone_and_touches_nothing_else(
     for key in ["fg_srv_new", "fg_srv_old"] {
         assert_eq!(edge.evaluate_as(key, "checkout").await.0, StatusCode::UNAUTHORIZED, "{key}");
     }
+    let event = r#"{"eventName":"seen","context":{"targetingKey":"u1"}}"#;
+    let event = edge.http.post(format!("{}/track", edge.address)).bearer_auth(SERVER_KEY).body(event);
+    assert_eq!(event.send().await.expect("an answer").status(), StatusCode::NO_CONTENT);
     let (status, body) = edge.readiness().await;
     let shop = json!({"name": "shop/production", "revision": 7, "stale": false});
     assert_eq!((status, body), (StatusCode::OK, json!({"ready": true, "stale": false, "environments": [shop]})));
@@ -186,6 +189,7 @@ async fn an_offline_edge_answers_from_its_bundle_alone_and_touches_nothing_else(
         ("snapshot_stale{environment=\"shop/production\"}", 0.0),
         ("evaluations_total{environment=\"shop/production\",reason=\"STATIC\"}", 3.0),
         ("analytics_unsent", 0.0),
+        ("events_ignored_total", 1.0),
     ] {
         assert_eq!(edge.metric(&format!("fluxgate_edge_{name}")).await, value, "{name}");
     }

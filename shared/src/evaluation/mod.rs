@@ -16,6 +16,7 @@ mod segment;
 mod split;
 mod state;
 mod trace;
+mod unit;
 mod walk;
 
 pub use bucketing::{Bucketing, Key, bucket};
@@ -29,6 +30,7 @@ pub use trace::{
     ConditionTrace, OutcomeTrace, PrerequisiteTrace, RuleTrace, SegmentBy, SegmentTrace, SplitTrace, TargetsTrace,
     Trace,
 };
+pub use unit::{Unit, key_in};
 
 use crate::model::sdk_key::SdkKeyKind;
 use trace::{Recorder, Silent};

@@ -10,6 +10,7 @@ mod evaluate;
 mod health;
 mod ofrep;
 mod refusal;
+mod track;
 
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{OpenApi as Document, RefOr, Required};
@@ -22,7 +23,7 @@ pub(super) const REVIEWED: &str = include_str!("../../../openapi.json");
 #[openapi(
     info(
         title = "FluxGate edge",
-        description = "Answers feature flags from memory, in a form of its own and as OFREP 0.3.\n\n\
+        description = "Answers feature flags from memory, in a form of its own and as OFREP 0.3, and takes what users did.\n\n\
             Keys travel as `Authorization: Bearer …` or `X-API-Key: …`. A server key sees all flags of its environment; \
             a client key sees those that are visible to clients, and may be held to web origins.\n\n\
             Web pages: `OPTIONS` on every address of evaluation and on the stream needs no key and answers 204. Answers \
@@ -33,6 +34,7 @@ pub(super) const REVIEWED: &str = include_str!("../../../openapi.json");
     servers((url = "/", description = "this edge")),
     paths(
         evaluate::evaluate,
+        track::track,
         ofrep::evaluate_flag,
         ofrep::evaluate_flags,
         ofrep::follow_stream,
@@ -43,7 +45,7 @@ pub(super) const REVIEWED: &str = include_str!("../../../openapi.json");
     components(schemas(bulk::StreamEvent)),
     modifiers(&Credentials, &OptionalBodies),
     tags(
-        (name = "native", description = "One flag, in a form of our own."),
+        (name = "native", description = "One flag, and what users did, in a form of our own."),
         (name = "ofrep", description = "OpenFeature Remote Evaluation Protocol 0.3, which every OpenFeature SDK speaks."),
         (name = "operation", description = "For those who run the edge; none of it needs a key."),
     )

@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use shared::evaluation::{Flag, FlagMap, Segment, SegmentLookup};
 use shared::model::environment::EnvironmentDefinition;
+use shared::model::flag::FlagKind;
 use shared::model::id::{FlagId, RuleId, SdkKeyId, SegmentId};
-use shared::model::key::{SegmentKey, VariantKey};
+use shared::model::key::SegmentKey;
 use shared::model::sdk_key::SdkKeyDefinition;
 use shared::model::segment::SegmentDefinition;
 use shared::wire::state::{Entity, FlagBody};
 use tracing::warn;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::count::{Cells, Counters};
+use crate::count::{Cells, Counters, Shape};
 use crate::snapshot::body::{
     Body, LenientDefinition, LenientEnvironment, LenientFlag, LenientSegment, hash_from_hex, is_said_revoked, lenient,
 };
@@ -88,7 +89,10 @@ impl Held {
     pub(super) fn read_name(&mut self) {
         let Some(entry) = self.entries.get(&Entity::Environment) else { return };
         let named = match entry.body.as_ref().map(Body::parse::<EnvironmentDefinition>) {
-            Some(Ok(definition)) => Some((definition.project, definition.key)),
+            Some(Ok(definition)) => {
+                self.unit_key = definition.unit_key;
+                Some((definition.project, definition.key))
+            }
             _ => lenient::<LenientEnvironment>(entry).map(|found| (found.project, found.key)),
         };
         if let Some((project, key)) = named {
@@ -104,16 +108,16 @@ impl Held {
             self.by_key.remove(old.flag.key.as_str());
         }
         let Some(entry) = self.entries.get(&Entity::Flag(id)).filter(|entry| !entry.deleted) else { return };
-        let (flag, rules) = match entry.body.as_ref().map(Body::parse::<FlagBody>) {
+        let (flag, rules, is_experiment) = match entry.body.as_ref().map(Body::parse::<FlagBody>) {
             Some(Ok(body)) => {
                 let flag = Flag::compile(&body.flag, &body.config, |key| self.segment(key));
                 let rules: Box<[RuleId]> = body.config.rules.iter().map(|rule| rule.id).collect();
-                (flag, rules)
+                (flag, rules, body.flag.kind == FlagKind::Experiment)
             }
             _ => match lenient::<LenientFlag>(entry) {
                 Some(LenientFlag { flag: LenientDefinition { key, client_visible } }) => {
                     let reason = "the flag was written by a newer version than this edge can read";
-                    (Flag::unreadable(key, client_visible, reason), Box::default())
+                    (Flag::unreadable(key, client_visible, reason), Box::default(), false)
                 }
                 None => {
                     warn!(environment.id = %self.id, flag.id = %id, "a flag that not even names itself is left out");
@@ -121,13 +125,13 @@ impl Held {
                 }
             },
         };
-        let variants: Box<[VariantKey]> = flag.variants().cloned().collect();
+        let shape = Shape::of(&flag, rules);
         let cells: Arc<Cells> = match &old {
-            Some(old) if old.cells.fit(&rules, &variants) => Arc::clone(&old.cells),
-            _ => counters.flag(self.id, id, rules, variants),
+            Some(old) if old.cells.fit(&shape) => Arc::clone(&old.cells),
+            _ => counters.flag(self.id, id, shape),
         };
         let digest = xxh3_64(entry.body.as_ref().map_or(flag.key.as_str(), |body| &body.json).as_bytes());
-        self.flags.insert(id, Arc::new(CountedFlag { flag, digest, cells }));
+        self.flags.insert(id, Arc::new(CountedFlag { flag, digest, cells, is_experiment }));
     }
 
     /// Lets flags be found by their keys anew: of several of one key, as a restored database may leave them, the one

@@ -9,6 +9,7 @@ use shared::evaluation::{FlagMap, SegmentLookup};
 use shared::model::id::{EnvironmentId, FlagId, SdkKeyId, SegmentId};
 use shared::model::key::SegmentKey;
 use shared::wire::state::{Entity, Envelope};
+use uuid::Uuid;
 
 use crate::clock;
 use crate::count::Counters;
@@ -54,6 +55,7 @@ pub struct Held {
     segment_ids: HashMap<SegmentKey, SegmentId>,
     keys: HashMap<SdkKeyId, (KeyHash, SdkKey)>,
     name: Arc<str>,
+    unit_key: Option<Uuid>,
     stats: Arc<EnvironmentStats>,
 }
 
@@ -76,6 +78,7 @@ impl Held {
             segment_ids: HashMap::new(),
             keys: HashMap::new(),
             name: id.to_string().into(),
+            unit_key: None,
             stats: Arc::default(),
         }
     }
@@ -216,6 +219,8 @@ impl Held {
             flags: self.by_key.clone(),
             sorted: OnceLock::new(),
             boundaries: OnceLock::new(),
+            unit_key: self.unit_key,
+            unit_attributes: OnceLock::new(),
             stats: Arc::clone(&self.stats),
         }
     }

@@ -72,6 +72,14 @@ async fn real_answers_fit_the_description() {
     }
     checker.check(500, native("strange", json!({}))).await;
     checker.check(500, Ask::post(SINGLE, "/ofrep/v1/evaluate/flags/strange", "")).await;
+    let track = |body: Vec<u8>| Ask::post("/track", "/track", body);
+    let event = || json!({"eventName": "seen", "context": {"targetingKey": "u"}, "value": 1}).to_string().into_bytes();
+    checker.check(204, track(event())).await;
+    checker.check(400, track(b"{}".to_vec())).await;
+    checker.check(401, track(event()).by(None)).await;
+    checker.check(403, track(event()).by(Some("fg_cli_web")).from("https://evil.example")).await;
+    checker.check(405, track(event()).with(Method::PUT)).await;
+    checker.check(413, track(vec![b' '; 1_100_000])).await;
     for path in ["/livez", "/readyz", "/metrics"] {
         checker.check(200, Ask::get(path)).await;
     }
@@ -81,8 +89,9 @@ async fn real_answers_fit_the_description() {
     checker.edge = &unready;
     checker.check(503, native("off", json!({}))).await;
     checker.check(503, Ask::post(SINGLE, "/ofrep/v1/evaluate/flags/off", "")).await;
+    checker.check(503, track(event())).await;
     checker.check(503, Ask::get("/readyz")).await;
-    checker.assert_complete(&["/evaluate", SINGLE], &["408"]);
+    checker.assert_complete(&["/evaluate", SINGLE, "/track"], &["408"]);
     checker.assert_complete(&["/livez", "/readyz", "/metrics"], &[]);
 }
 

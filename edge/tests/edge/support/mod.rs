@@ -3,6 +3,7 @@
 pub(crate) mod bundle;
 pub(crate) mod collector;
 pub(crate) mod edge;
+pub(crate) mod ingester;
 pub(crate) mod load;
 pub(crate) mod nats;
 pub(crate) mod publisher;

@@ -12,6 +12,7 @@ use shared::wire::count::{self, CountBatch};
 use shared::wire::state::{BUCKET, Entity, StateKey};
 use uuid::Uuid;
 
+use super::ingester::Ingester;
 use super::nats::Nats;
 use super::wait_for;
 
@@ -21,6 +22,11 @@ pub(crate) const CLIENT_KEY: &str = "fg_cli_test";
 
 pub(crate) fn environment() -> EnvironmentId {
     Uuid::from_u128(0xe1).into()
+}
+
+/// What users are hashed by where experiments are gathered.
+pub(crate) fn unit_key() -> Uuid {
+    Uuid::from_u128(0x6b65_7900)
 }
 
 /// The same id for the same key, in every test.
@@ -44,6 +50,16 @@ pub(crate) fn boolean(key: &str, enabled: bool) -> FlagBody {
     (key.into(), body)
 }
 
+/// A flag whose default divides users in two halves by an attribute.
+pub(crate) fn halves(key: &str, kind: &str, by: &str) -> FlagBody {
+    let (key, mut body) = boolean(key, true);
+    body["flag"]["kind"] = json!(kind);
+    body["config"]["default_serve"] = json!({"split": {"bucket_by": by, "seed": "s", "ranges": [
+        {"start": 0, "end": 50_000, "variant": "on"}, {"start": 50_000, "end": 100_000, "variant": "off"},
+    ]}});
+    (key, body)
+}
+
 /// A text flag that answers `text`.
 pub(crate) fn text(key: &str, text: &str) -> FlagBody {
     let body = json!({
@@ -60,6 +76,8 @@ pub(crate) struct Publisher {
     nats_url: String,
     client: async_nats::Client,
     context: jetstream::Context,
+    /// Confirms what the stream holds.
+    ingester: Ingester,
 }
 
 impl Publisher {
@@ -67,7 +85,8 @@ impl Publisher {
         let client = nats.connect().await.expect("a connection");
         let mut context = jetstream::new(client.clone());
         context.set_timeout(Duration::from_secs(5));
-        Self { nats_url: nats.url(), client, context }
+        let ingester = Ingester::start(client.clone());
+        Self { nats_url: nats.url(), client, context, ingester }
     }
 
     pub(crate) fn client(&self) -> &async_nats::Client {
@@ -146,6 +165,13 @@ impl Publisher {
         self.put(environment(), Entity::Environment, envelope).await;
     }
 
+    /// The same with the key that users are hashed by, so that experiments are gathered.
+    pub(crate) async fn put_environment_with_units(&self, revision: u64) {
+        let body = json!({"project": "shop", "key": "production", "unit_key": unit_key()});
+        let envelope = json!({"format": 1, "revision": revision, "killed": false, "deleted": false, "body": body});
+        self.put(environment(), Entity::Environment, envelope).await;
+    }
+
     /// An SDK key; `change` is laid over its definition.
     pub(crate) async fn put_key(&self, revision: u64, key: &str, change: Value) {
         self.put_key_in(environment(), revision, key, change).await;
@@ -175,6 +201,16 @@ impl Publisher {
             self.put_flag(revision, flag).await;
         }
         self.put_environment(revision).await;
+    }
+
+    /// From now on nobody confirms batches, or somebody does again.
+    pub(crate) fn let_ingest(&self, is_there: bool) {
+        self.ingester.let_ingest(is_there);
+    }
+
+    /// What was confirmed, from whatever stream, each batch once.
+    pub(crate) fn confirmed(&self) -> Vec<CountBatch> {
+        self.ingester.confirmed()
     }
 
     /// All batches in the stream, each once, in order of arrival.

@@ -1,5 +1,7 @@
 //! Bucketing keys, as an application sent them and as text.
 
+use std::borrow::Cow;
+
 use crate::compare::number::Number;
 use crate::evaluation::context::Value;
 
@@ -69,7 +71,14 @@ pub(in crate::evaluation) enum KeyText<'a> {
     Integer { digits: [u8; INTEGER_BYTES], start: usize },
 }
 
-impl KeyText<'_> {
+impl<'a> KeyText<'a> {
+    pub(in crate::evaluation) fn into_cow(self) -> Cow<'a, str> {
+        match self {
+            Self::Text(text) => Cow::Borrowed(text),
+            Self::Integer { .. } => Cow::Owned(self.as_str().to_owned()),
+        }
+    }
+
     pub(super) fn of_u32(number: u32) -> Self {
         Self::of_digits(number.into(), false)
     }
