@@ -178,7 +178,17 @@ begin
     insert into evaluation_series (environment_id, flag_id, place, variant, reason, mode, first_at, last_at)
     values (new.environment_id, new.flag_id, new.place, new.variant, '', new.mode, new.minute, new.minute)
     on conflict on constraint evaluation_series_unique
-    do update set last_at = greatest(evaluation_series.last_at, excluded.last_at)
+    do update set first_at = least(evaluation_series.first_at, excluded.first_at),
+                  last_at = greatest(evaluation_series.last_at, excluded.last_at)
+    returning id into found;
+    perform add_count_by_minute(found, new.minute, new.count);
+    -- Which edge it was is not known of these; all stand as one, so that the sums of both tables are the same.
+    insert into edge_series (environment_id, process, reason, mode, first_at, last_at)
+    values (new.environment_id, '00000000-0000-0000-0000-000000000000',
+            case when new.place like 'error %' then 'ERROR' else '' end, new.mode, new.minute, new.minute)
+    on conflict on constraint edge_series_unique
+    do update set first_at = least(edge_series.first_at, excluded.first_at),
+                  last_at = greatest(edge_series.last_at, excluded.last_at)
     returning id into found;
     perform add_count_by_minute(found, new.minute, new.count);
     return null;
@@ -192,7 +202,8 @@ begin
     insert into request_series (environment_id, key_id, first_at, last_at)
     values (new.environment_id, new.key_id, new.minute, new.minute)
     on conflict on constraint request_series_unique
-    do update set last_at = greatest(request_series.last_at, excluded.last_at)
+    do update set first_at = least(request_series.first_at, excluded.first_at),
+                  last_at = greatest(request_series.last_at, excluded.last_at)
     returning id into found;
     perform add_count_by_minute(found, new.minute, new.count);
     return null;
