@@ -93,7 +93,7 @@ async fn watch(state: &AppState, who: &SignedIn, query: WatchQuery) -> Result<Op
     let found = store::project::find(&mut *state.pool.acquire().await?, project.as_str(), who.user.id).await?;
     let found = found.filter(|found| who.is_admin || found.role.as_deref().is_some_and(|r| Role::parse(r).is_some()));
     let found = found.ok_or_else(|| AppError::not_found("project", &project))?;
-    app::count::watch(state, found.id, &environment, &flag).await.map(Some)
+    app::count::watch(state, found.id, &environment, &flag).await
 }
 
 fn stream(viewer: Viewer) -> impl Stream<Item = Result<sse::Event, Infallible>> {

@@ -18,7 +18,7 @@ use shared::wire::edge::{Heartbeat, Receipt};
 use time::{Duration, OffsetDateTime};
 use tokio::sync::broadcast;
 use watch::Watches;
-pub use watch::{WATCHED_MAX, WatchedFlag, Watching};
+pub use watch::{WatchedFlag, Watching};
 
 use crate::store::edge::StoredEdge;
 

@@ -7,7 +7,7 @@ use shared::model::id::{EnvironmentId, FlagId};
 use shared::model::key::FlagKey;
 
 /// The most flags that are watched at once on one backend.
-pub const WATCHED_MAX: usize = 100;
+const WATCHED_MAX: usize = 100;
 
 /// A flag in an environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

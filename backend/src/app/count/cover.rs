@@ -11,7 +11,7 @@ pub(super) const DAY: i64 = 24 * HOUR;
 
 /// A table of counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Grain {
+pub(super) enum Grain {
     /// `minute_counts`
     Minute,
     /// `hour_counts`
@@ -22,7 +22,7 @@ pub enum Grain {
 
 impl Grain {
     /// As queries name it.
-    pub fn as_str(self) -> &'static str {
+    pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Minute => "minute",
             Self::Hour => "hour",

@@ -10,26 +10,25 @@ use crate::app;
 use crate::app::count::Reading;
 use crate::app::count::bucket::{minute_of, moment};
 use crate::error::AppError;
-use crate::live::{Audience, LiveEvent, WATCHED_MAX, WatchedFlag, Watching};
+use crate::live::{Audience, LiveEvent, WatchedFlag, Watching};
 use crate::state::AppState;
 use crate::store;
 
 /// Minutes told besides the current one, which edges go on adding to.
 const MINUTES_BEFORE: i64 = 1;
 
-/// Watches a flag in an environment for as long as the answer is kept.
+/// Watches a flag in an environment for as long as the answer is kept; absent when too many others are watched, and its
+/// counts are only there to be asked for.
 pub async fn watch(
     state: &AppState,
     project: ProjectId,
     environment: &EnvironmentKey,
     flag: &FlagKey,
-) -> Result<Watching, AppError> {
+) -> Result<Option<Watching>, AppError> {
     let mut reading = Reading::begin(state, project, Some(environment)).await?;
     let found = app::flag::find(&mut reading.tx, project, flag).await?;
     let watched = WatchedFlag { environment: reading.environments[0].id, flag: found.id };
-    state.live.watch(watched, flag.clone()).ok_or_else(|| {
-        AppError::field("flag", format!("{WATCHED_MAX} flags are watched already; follow events without a flag"))
-    })
+    Ok(state.live.watch(watched, flag.clone()))
 }
 
 /// What was counted of watched flags within the last two minutes, by one query.

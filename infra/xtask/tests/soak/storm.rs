@@ -80,7 +80,7 @@ impl Admin {
 
     /// Evaluations of a flag that PostgreSQL holds.
     pub(crate) async fn counted(&self, flag: &str) -> u64 {
-        let path = format!("/flags/{flag}/environments/production/counts");
+        let path = format!("/counts?environment=production&flag={flag}");
         self.call(Method::GET, &path, None, None).await["total"].as_u64().expect("a total")
     }
 
