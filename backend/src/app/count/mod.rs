@@ -33,7 +33,7 @@ use crate::error::AppError;
 use crate::state::AppState;
 use crate::store;
 use crate::store::StoreError;
-use crate::store::count::{BucketSum, EvaluationFilter, Named};
+use crate::store::count::{BucketSum, EvaluationFilter, Labelled, Named};
 use crate::store::environment::Environment;
 
 /// Without a beginning, this many minutes are read.
@@ -146,26 +146,35 @@ impl Reading {
         Ok(kept)
     }
 
-    /// Sums between edges that are honoured by what is kept.
-    async fn sums(&mut self, source: Source<'_>, by: &str, edges: &[i64], kept: &Kept) -> Result<Sums, AppError> {
+    /// The series of a source, with their labels.
+    async fn choose(&mut self, source: Source<'_>, by: &str) -> Result<Vec<Labelled>, AppError> {
         let environments = self.environment_ids();
-        let moments: Vec<OffsetDateTime> = edges.iter().copied().map(moment).collect();
+        let db = &mut *self.tx;
+        let chosen = match source {
+            Source::Evaluations(filter) => store::count::list_evaluations(db, &environments, filter, by).await,
+            Source::Totals { reason, mode } => store::count::list_totals(db, &environments, reason, mode, by).await,
+            Source::Requests(key) => store::count::list_requests(db, &environments, key, by).await,
+            Source::Unknown => store::count::list_unknown(db, &environments).await,
+        };
+        chosen.map_err(too_much)
+    }
+
+    /// Sums of series by label, between edges that are honoured by what is kept. What was never counted has no line.
+    async fn add_up(&mut self, chosen: &[Labelled], edges: &[i64], kept: &Kept) -> Result<Sums, AppError> {
         let mut sums = Sums::new();
+        let numbers: BTreeMap<&str, i32> = chosen.iter().map(|series| series.label.as_str()).zip(0..).collect();
+        let names: HashMap<i32, &str> = numbers.iter().map(|(label, number)| (*number, *label)).collect();
+        let ids: Vec<i64> = chosen.iter().map(|series| series.id).collect();
+        let labels: Vec<i32> = chosen.iter().filter_map(|series| numbers.get(series.label.as_str()).copied()).collect();
+        if ids.is_empty() {
+            return Ok(sums);
+        }
+        let moments: Vec<OffsetDateTime> = edges.iter().copied().map(moment).collect();
         for piece in kept.cover(edges) {
-            let piece = stored(piece);
-            let db = &mut *self.tx;
-            let found = match source {
-                Source::Evaluations(filter) => {
-                    store::count::list_evaluations(db, &environments, filter, by, &moments, piece).await
-                }
-                Source::Totals { reason, mode } => {
-                    store::count::list_totals(db, &environments, reason, mode, by, &moments, piece).await
-                }
-                Source::Requests(key) => store::count::list_requests(db, &environments, key, by, &moments, piece).await,
-                Source::Unknown => store::count::list_unknown(db, &environments, &moments, piece).await,
-            };
+            let found = store::count::add_up(&mut self.tx, &ids, &labels, &moments, stored(piece)).await;
             for BucketSum { bucket, label, count } in found.map_err(too_much)? {
-                let buckets = sums.entry(label).or_insert_with(|| vec![0; edges.len().saturating_sub(1)]);
+                let Some(name) = names.get(&label) else { continue };
+                let buckets = sums.entry((*name).to_owned()).or_insert_with(|| vec![0; edges.len().saturating_sub(1)]);
                 let at = usize::try_from(bucket).unwrap_or(0).wrapping_sub(1);
                 if let Some(sum) = buckets.get_mut(at) {
                     *sum += u64::try_from(count).unwrap_or(0);
@@ -173,6 +182,12 @@ impl Reading {
             }
         }
         Ok(sums)
+    }
+
+    /// Both at once.
+    async fn sums(&mut self, source: Source<'_>, by: &str, edges: &[i64], kept: &Kept) -> Result<Sums, AppError> {
+        let chosen = self.choose(source, by).await?;
+        self.add_up(&chosen, edges, kept).await
     }
 
     /// What may be missing from a period.

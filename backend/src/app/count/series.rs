@@ -1,7 +1,7 @@
 //! Counts over time, split by one property.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use jiff::tz::TimeZone;
 use shared::evaluation::Reason;
@@ -170,14 +170,13 @@ async fn by_flag(
     kept: &Kept,
 ) -> Result<(Vec<CountLine>, Option<OtherLines>), AppError> {
     let ends = [edges[0], edges[edges.len() - 1]];
-    let whole = reading.sums(Source::Evaluations(ask.filter(&[])), "flag", &ends, kept).await?;
+    let mut chosen = reading.choose(Source::Evaluations(ask.filter(&[])), "flag").await?;
+    let whole = reading.add_up(&chosen, &ends, kept).await?;
     let (all, lines) = (total(&whole), whole.len());
     let (top, _) = biggest(whole);
-    let ids: Vec<Uuid> = top.iter().filter_map(|line| line.key.as_deref()?.parse().ok()).collect();
-    if ids.is_empty() {
-        return Ok((Vec::new(), None));
-    }
-    let (shown, _) = biggest(reading.sums(Source::Evaluations(ask.filter(&ids)), "flag", edges, kept).await?);
+    let shown: HashSet<&str> = top.iter().filter_map(|line| line.key.as_deref()).collect();
+    chosen.retain(|series| shown.contains(series.label.as_str()));
+    let (shown, _) = biggest(reading.add_up(&chosen, edges, kept).await?);
     if lines <= shown.len() {
         return Ok((shown, None));
     }

@@ -11,14 +11,22 @@ use uuid::Uuid;
 
 use crate::app::count::bucket::{self, moment};
 use crate::app::count::cover::{DAY, HOUR, Kept};
-use crate::app::count::{Period, Range, Reading, Source, Sums};
+use crate::app::count::{Period, Range, Reading, Source};
 use crate::error::AppError;
 use crate::state::AppState;
-use crate::store::count::EvaluationFilter;
+use crate::store::count::{EvaluationFilter, Labelled};
 
 const FLAGS: usize = 10;
 const SPARKS: i64 = 24;
 const TOTALS: Source<'static> = Source::Totals { reason: None, mode: None };
+const KINDS: [(&str, Source<'static>, &str); 3] = [
+    ("evaluations", TOTALS, "outcome"),
+    ("requests", Source::Requests(None), "environment"),
+    ("unknown", Source::Unknown, "environment"),
+];
+
+/// Totals by environment.
+type Totals = HashMap<Uuid, CountTotals>;
 
 /// Totals of an environment, or of the project and each of its environments, with the time before.
 pub async fn summary(
@@ -31,11 +39,10 @@ pub async fn summary(
     let before = Period { from: 2 * period.from - period.to, to: period.from };
     let mut reading = Reading::begin(state, project, environment).await?;
     let kept = reading.kept(Period { from: before.from, to: period.to }).await?;
-    let (edges, _) = kept.honour(&[period.from, period.to]);
+    let (all, _) = kept.honour(&[before.from, period.from, period.to]);
+    let edges = &all[all.len().saturating_sub(2)..];
     let (first, last) = (edges[0], edges[edges.len() - 1]);
-    let now = reading.totals(&edges, &kept).await?;
-    let (edges_before, _) = kept.honour(&[before.from, first]);
-    let earlier = reading.totals(&edges_before, &kept).await?;
+    let (now, earlier) = reading.totals(&all, &kept).await?;
     let environments: Vec<EnvironmentTotals> = reading
         .environments
         .iter()
@@ -57,33 +64,32 @@ pub async fn summary(
         totals,
         before: sum(earlier.values()),
         peak: reading.peak(first, last, &kept).await?,
-        flags: reading.busy_flags(&edges, &kept, totals.evaluations).await?,
+        flags: reading.busy_flags(edges, &kept, totals.evaluations).await?,
         environments,
         gaps: reading.gaps(first, last).await?,
     })
 }
 
 impl Reading {
-    /// Totals of each environment between two edges.
-    async fn totals(&mut self, edges: &[i64], kept: &Kept) -> Result<HashMap<Uuid, CountTotals>, AppError> {
-        let mut totals: HashMap<Uuid, CountTotals> = HashMap::new();
-        let mut add = |sums: Sums, add: &dyn Fn(&mut CountTotals, u64, &str)| {
-            for (label, counts) in sums {
-                let (id, rest) = label.split_once('\t').unwrap_or((&label, ""));
-                if let Ok(id) = id.parse() {
-                    add(totals.entry(id).or_default(), counts.iter().sum(), rest);
-                }
-            }
-        };
-        add(self.sums(TOTALS, "outcome", edges, kept).await?, &|totals, count, reason| {
-            totals.evaluations += count;
-            totals.errors += if reason == Reason::Error.as_str() { count } else { 0 };
-        });
-        let requests = self.sums(Source::Requests(None), "environment", edges, kept).await?;
-        add(requests, &|totals, count, _| totals.requests += count);
-        let unknown = self.sums(Source::Unknown, "environment", edges, kept).await?;
-        add(unknown, &|totals, count, _| totals.unknown += count);
-        Ok(totals)
+    /// Totals of each environment in the last part between the edges, and in the parts before it.
+    async fn totals(&mut self, edges: &[i64], kept: &Kept) -> Result<(Totals, Totals), AppError> {
+        // All kinds of series are added up in one go; their ids are of one sequence.
+        let mut chosen = Vec::new();
+        for (kind, source, by) in KINDS {
+            let series = self.choose(source, by).await?;
+            chosen.extend(series.into_iter().map(|of| Labelled { label: format!("{kind}\t{}", of.label), ..of }));
+        }
+        let (mut now, mut earlier) = (Totals::new(), Totals::new());
+        for (label, counts) in self.add_up(&chosen, edges, kept).await? {
+            let mut parts = label.split('\t');
+            let (kind, id, reason) = (parts.next().unwrap_or_default(), parts.next(), parts.next());
+            let Some(id) = id.and_then(|id| id.parse().ok()) else { continue };
+            let Some((last, before)) = counts.split_last() else { continue };
+            let is_error = reason == Some(Reason::Error.as_str());
+            add(now.entry(id).or_default(), kind, is_error, *last);
+            add(earlier.entry(id).or_default(), kind, is_error, before.iter().sum());
+        }
+        Ok((now, earlier))
     }
 
     /// The busiest of at most 300 parts.
@@ -106,7 +112,7 @@ impl Reading {
     async fn busy_flags(&mut self, edges: &[i64], kept: &Kept, all: u64) -> Result<Vec<BusyFlag>, AppError> {
         let mut top = self.flag_sums(edges, kept).await?;
         top.truncate(FLAGS);
-        let ids: Vec<Uuid> = top.iter().map(|sum| sum.flag_id).collect();
+        let ids: Vec<Uuid> = top.iter().map(|sum| sum.flag).collect();
         if ids.is_empty() {
             return Ok(Vec::new());
         }
@@ -115,14 +121,14 @@ impl Reading {
         let filter = EvaluationFilter { flags: &ids, ..EvaluationFilter::default() };
         let mut lines = self.sums(Source::Evaluations(filter), "flag", &sparks, kept).await?;
         let flags = top.into_iter().map(|sum| {
-            let total = u64::try_from(sum.total).unwrap_or(0);
+            let total = sum.total;
             BusyFlag {
-                id: sum.flag_id.into(),
-                flag: names.get(&sum.flag_id).and_then(|named| named.key.parse().ok()),
-                name: names.get(&sum.flag_id).map(|named| named.name.clone()),
+                id: sum.flag.into(),
+                flag: names.get(&sum.flag).and_then(|named| named.key.parse().ok()),
+                name: names.get(&sum.flag).map(|named| named.name.clone()),
                 total,
                 share: if all == 0 { 0.0 } else { total as f64 / all as f64 },
-                spark: lines.remove(&sum.flag_id.to_string()).unwrap_or_else(|| vec![0; sparks.len() - 1]),
+                spark: lines.remove(&sum.flag.to_string()).unwrap_or_else(|| vec![0; sparks.len() - 1]),
             }
         });
         Ok(flags.collect())
@@ -143,6 +149,17 @@ fn spark_edges(from: i64, to: i64) -> Vec<i64> {
         (0..=SPARKS).map(|part| end - part * step).take_while(|edge| *edge > from - step).collect();
     edges.reverse();
     edges
+}
+
+fn add(totals: &mut CountTotals, kind: &str, is_error: bool, count: u64) {
+    match kind {
+        "requests" => totals.requests += count,
+        "unknown" => totals.unknown += count,
+        _ => {
+            totals.evaluations += count;
+            totals.errors += if is_error { count } else { 0 };
+        }
+    }
 }
 
 fn sum<'t>(totals: impl Iterator<Item = &'t CountTotals>) -> CountTotals {

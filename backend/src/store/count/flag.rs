@@ -1,4 +1,4 @@
-//! Sums flag by flag.
+//! What is known flag by flag.
 
 use shared::model::id::EnvironmentId;
 use sqlx::PgConnection;
@@ -6,31 +6,17 @@ use time::OffsetDateTime;
 use uuid::Uuid;
 
 use crate::store::StoreError;
-use crate::store::count::Piece;
 use crate::store::count::series::uuids;
 
-/// How often a flag was evaluated.
+/// A series of errors of one kind of one flag.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FlagSum {
-    /// Which.
-    pub flag_id: Uuid,
-    /// All evaluations.
-    pub total: i64,
-    /// Alone.
-    pub single: i64,
-    /// With an error.
-    pub errors: i64,
-}
-
-/// One kind of error of one flag.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FlagError {
+pub struct ErrorSeries {
+    /// Its id.
+    pub id: i64,
     /// Which flag.
     pub flag_id: Uuid,
     /// `error <code>`.
     pub place: String,
-    /// How often.
-    pub count: i64,
     /// The first minute in which it was ever counted.
     pub first_at: OffsetDateTime,
     /// The last.
@@ -52,66 +38,21 @@ pub struct FlagMinute {
     pub count: i64,
 }
 
-/// Sums of all flags that were evaluated.
-pub async fn list_flags(
-    db: &mut PgConnection,
-    environments: &[EnvironmentId],
-    piece: Piece,
-) -> Result<Vec<FlagSum>, StoreError> {
-    // By series first, which are told apart by a number.
-    let sums = sqlx::query_as!(
-        FlagSum,
-        r#"select flag_id as "flag_id!", sum(count)::bigint as "total!",
-                  coalesce(sum(count) filter (where mode = 'single'), 0)::bigint as "single!",
-                  coalesce(sum(count) filter (where place like 'error %'), 0)::bigint as "errors!"
-           from (select flag_id, mode, place, sum(counts.count) as count
-                 from evaluation_series
-                 join (select series, count from minute_counts where $2 = 'minute' and minute >= $3 and minute < $4
-                       union all
-                       select series, count from hour_counts where $2 = 'hour' and hour >= $3 and hour < $4
-                       union all
-                       select series, count from day_counts where $2 = 'day' and day >= $3 and day < $4
-                 ) counts on counts.series = evaluation_series.id
-                 where environment_id = any ($1)
-                 group by evaluation_series.id) by_series
-           group by flag_id"#,
-        &uuids(environments),
-        piece.grain,
-        piece.from,
-        piece.to,
-    )
-    .fetch_all(db)
-    .await?;
-    Ok(sums)
-}
-
-/// Errors by flag and code.
+/// Series of errors.
 pub async fn list_errors(
     db: &mut PgConnection,
     environments: &[EnvironmentId],
-    piece: Piece,
-) -> Result<Vec<FlagError>, StoreError> {
-    let errors = sqlx::query_as!(
-        FlagError,
-        r#"select flag_id, place, sum(counts.count)::bigint as "count!", min(first_at) as "first_at!",
-                  max(last_at) as "last_at!"
-           from evaluation_series
-           join (select series, count from minute_counts where $2 = 'minute' and minute >= $3 and minute < $4
-                 union all
-                 select series, count from hour_counts where $2 = 'hour' and hour >= $3 and hour < $4
-                 union all
-                 select series, count from day_counts where $2 = 'day' and day >= $3 and day < $4
-           ) counts on counts.series = evaluation_series.id
-           where environment_id = any ($1) and place like 'error %'
-           group by flag_id, place"#,
+) -> Result<Vec<ErrorSeries>, StoreError> {
+    let series = sqlx::query_as!(
+        ErrorSeries,
+        "select id, flag_id, place, first_at, last_at
+         from evaluation_series
+         where environment_id = any ($1) and place like 'error %'",
         &uuids(environments),
-        piece.grain,
-        piece.from,
-        piece.to,
     )
     .fetch_all(db)
     .await?;
-    Ok(errors)
+    Ok(series)
 }
 
 /// When each of these flags was last evaluated alone.

@@ -1,15 +1,17 @@
 //! Counts, as dashboards read them. They are written by the leader's own connection, in `leader::ingest`.
 //!
-//! Functions that add up take one piece of time in one table: the planner then knows which table, which partitions and how
-//! many rows, and a time is a handful of pieces.
+//! What adds up takes one piece of time in one table: the planner then knows which table, which partitions and how many
+//! rows, and a time is a handful of pieces.
 
 mod flag;
 mod name;
 mod series;
 
-pub use flag::{FlagError, FlagMinute, FlagSum, last_evaluated, list_errors, list_flags, list_minutes};
+pub use flag::{ErrorSeries, FlagMinute, last_evaluated, list_errors, list_minutes};
 pub use name::{Named, list_edge_names, list_flag_names, list_key_names};
-pub use series::{BucketSum, EvaluationFilter, list_evaluations, list_requests, list_totals, list_unknown};
+pub use series::{
+    BucketSum, EvaluationFilter, Labelled, add_up, list_evaluations, list_requests, list_totals, list_unknown,
+};
 use sqlx::{PgConnection, PgPool, Postgres, Transaction};
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -67,11 +69,11 @@ pub struct Loss {
     pub is_final: bool,
 }
 
-/// Begins a read of one moment, in which roll-ups and what they were made of agree. A statement ends after 10 s; plans are
-/// made for the values at hand, and never compiled, which takes longer than they do.
+/// Begins a read of one moment, in which roll-ups and what they were made of agree. A statement ends after 10 s and sums in
+/// memory; plans are made for the values at hand, and never compiled, which takes longer than they do.
 pub async fn begin(pool: &PgPool) -> Result<Transaction<'static, Postgres>, StoreError> {
     let mut tx = pool.begin_with("begin isolation level repeatable read read only").await?;
-    let settings = "set local statement_timeout = '10s'; set local jit = off; \
+    let settings = "set local statement_timeout = '10s'; set local jit = off; set local work_mem = '32MB'; \
                     set local plan_cache_mode = force_custom_plan";
     sqlx::raw_sql(settings).execute(&mut *tx).await?;
     Ok(tx)

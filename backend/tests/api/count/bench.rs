@@ -16,7 +16,7 @@ const BUDGET_MS: f64 = 200.0;
 /// them present, and 7 days of minutes, present as far as there was traffic. 100 million evaluations in all.
 const HISTORY: &[&str] = &[
     "create temporary table shape as
-     select nextval('count_series_ids') as id, flag_id, part, rank, 43000.0 / rank / part as per_day
+     select nextval('count_series_ids') as id, flag_id, part, rank, 80000.0 / rank / part as per_day
      from (select id as flag_id, row_number() over (order by id) as rank from flags) flags, generate_series(1, 3) part",
     "insert into evaluation_series (id, environment_id, flag_id, place, variant, reason, mode, first_at, last_at)
      select shape.id, environments.id, flag_id, case part when 3 then 'error GENERAL' else 'default' end,
@@ -29,26 +29,22 @@ const HISTORY: &[&str] = &[
     "insert into request_series (environment_id, key_id, first_at, last_at)
      select id, gen_random_uuid(), now() - interval '90 days', now()
      from environments, generate_series(1, 5) where key = 'production'",
+    "create temporary table totals as
+     select id, 100000.0 as per_day from edge_series union all select id, 200000.0 from request_series",
+    // All series of an hour or minute lie together, as they are written.
     "insert into hour_counts (series, hour, count)
-     select id, hour, greatest(1, (per_day / 24)::bigint)
+     select series.id, hour, greatest(1, (per_day / 24)::bigint)
      from generate_series(date_trunc('day', now(), 'UTC') - interval '90 days', date_trunc('hour', now()) - interval '1 hour',
-                          interval '1 hour') hour, shape",
-    "insert into hour_counts (series, hour, count)
-     select id, hour, 9000
-     from generate_series(date_trunc('day', now(), 'UTC') - interval '90 days', date_trunc('hour', now()) - interval '1 hour',
-                          interval '1 hour') hour,
-          (select id from edge_series union all select id from request_series) series",
+                          interval '1 hour') hour
+     cross join lateral (select id, per_day from shape union all select id, per_day from totals) series",
     "insert into day_counts (series, day, count)
      select series, date_trunc('day', hour, 'UTC'), sum(count) from hour_counts
      where hour < date_trunc('day', now(), 'UTC') group by 1, 2",
     "insert into minute_counts (series, minute, count)
      select id, minute, greatest(1, (per_day / 1440)::bigint)
-     from generate_series(date_trunc('day', now(), 'UTC') - interval '7 days', now(), interval '1 minute') minute, shape
+     from generate_series(date_trunc('day', now(), 'UTC') - interval '7 days', now(), interval '1 minute') minute
+     cross join lateral (select id, per_day from shape union all select id, per_day from totals) series
      where random() < per_day / 1440",
-    "insert into minute_counts (series, minute, count)
-     select id, minute, 150
-     from generate_series(date_trunc('day', now(), 'UTC') - interval '7 days', now(), interval '1 minute') minute,
-          (select id from edge_series union all select id from request_series) series",
     "insert into due_rollups values ('hour', date_trunc('hour', now())), ('day', date_trunc('day', now(), 'UTC'))",
 ];
 
