@@ -77,10 +77,11 @@ create table day_counts (
     primary key (series, day)
 );
 
--- To find a period across all series; nearly in order of time as they are written.
-create index minute_counts_minute on minute_counts using brin (minute);
-create index hour_counts_hour on hour_counts using brin (hour);
-create index day_counts_day on day_counts using brin (day);
+-- To find a period across all series; nearly in order of time as they are written. Small ranges, so that few rows are read
+-- in vain, and summarized as they fill up: what is not would be read each time.
+create index minute_counts_minute on minute_counts using brin (minute) with (pages_per_range = 16, autosummarize = on);
+create index hour_counts_hour on hour_counts using brin (hour) with (pages_per_range = 16, autosummarize = on);
+create index day_counts_day on day_counts using brin (day) with (pages_per_range = 16, autosummarize = on);
 
 -- Hours whose minutes, and days whose hours, changed since they were rolled up, or never were.
 create table due_rollups (
