@@ -54,21 +54,22 @@ pub async fn add_up(
     edges: &[OffsetDateTime],
     piece: Piece,
 ) -> Result<Vec<BucketSum>, StoreError> {
-    // The tables are alike and stand here as one; the grain is known when the query is planned, so only one is read.
+    // The tables are alike and stand here as one; the grain is known when the query is planned, so only one is read. With
+    // one row for each series, known to be one, the labels are what is hashed, not the counts.
     let sums = sqlx::query_as!(
         BucketSum,
-        r#"select by_series.bucket as "bucket!", labels.label as "label!", sum(by_series.count)::bigint as "count!"
-           from (select series, width_bucket(at, $3::timestamptz[]) as bucket, sum(count) as count
-                 from (select series, minute as at, count from minute_counts
-                       where $4 = 'minute' and series = any ($1) and minute >= $5 and minute < $6
-                       union all
-                       select series, hour, count from hour_counts
-                       where $4 = 'hour' and series = any ($1) and hour >= $5 and hour < $6
-                       union all
-                       select series, day, count from day_counts
-                       where $4 = 'day' and series = any ($1) and day >= $5 and day < $6) counts
-                 group by 1, 2) by_series
-           join unnest($1::bigint[], $2::int[]) as labels (series, label) on labels.series = by_series.series
+        r#"select width_bucket(counts.at, $3::timestamptz[]) as "bucket!", labels.label as "label!",
+                  sum(counts.count)::bigint as "count!"
+           from (select series, minute as at, count from minute_counts
+                 where $4 = 'minute' and series = any ($1) and minute >= $5 and minute < $6
+                 union all
+                 select series, hour, count from hour_counts
+                 where $4 = 'hour' and series = any ($1) and hour >= $5 and hour < $6
+                 union all
+                 select series, day, count from day_counts
+                 where $4 = 'day' and series = any ($1) and day >= $5 and day < $6) counts
+           join (select series, min(label) as label from unnest($1::bigint[], $2::int[]) as labels (series, label)
+                 group by series) labels on labels.series = counts.series
            group by 1, 2"#,
         ids,
         labels,

@@ -39,7 +39,7 @@ const HISTORY: &[&str] = &[
      cross join lateral (select id, per_day from shape union all select id, per_day from totals) series",
     "insert into day_counts (series, day, count)
      select series, date_trunc('day', hour, 'UTC'), sum(count) from hour_counts
-     where hour < date_trunc('day', now(), 'UTC') group by 1, 2",
+     where hour < date_trunc('day', now(), 'UTC') group by 1, 2 order by 2",
     "insert into minute_counts (series, minute, count)
      select id, minute, greatest(1, (per_day / 1440)::bigint)
      from generate_series(date_trunc('day', now(), 'UTC') - interval '7 days', now(), interval '1 minute') minute
