@@ -80,10 +80,11 @@ create table day_counts (
     primary key (series, day)
 );
 
--- To find a period across all series; nearly in order of time as they are written.
-create index minute_counts_minute on minute_counts using brin (minute);
-create index hour_counts_hour on hour_counts using brin (hour);
-create index day_counts_day on day_counts using brin (day);
+-- To find a period across all series; nearly in order of time as they are written. Small ranges, so that few rows are read
+-- in vain, and summarized as they fill up: what is not would be read each time.
+create index minute_counts_minute on minute_counts using brin (minute) with (pages_per_range = 16, autosummarize = on);
+create index hour_counts_hour on hour_counts using brin (hour) with (pages_per_range = 16, autosummarize = on);
+create index day_counts_day on day_counts using brin (day) with (pages_per_range = 16, autosummarize = on);
 
 -- Hours whose minutes, and days whose hours, changed since they were rolled up, or never were.
 create table due_rollups (
@@ -201,9 +202,10 @@ begin
                   last_at = greatest(evaluation_series.last_at, excluded.last_at)
     returning id into found;
     perform add_count_by_minute(found, new.minute, new.count);
-    -- Which edge it was is not known: the process of zeros stands for all of them.
+    -- Which edge it was is not known of these; all stand as one, so that the sums of both tables are the same.
     insert into edge_series (environment_id, process, reason, mode, first_at, last_at)
-    values (new.environment_id, '00000000-0000-0000-0000-000000000000', '', new.mode, new.minute, new.minute)
+    values (new.environment_id, '00000000-0000-0000-0000-000000000000',
+            case when new.place like 'error %' then 'ERROR' else '' end, new.mode, new.minute, new.minute)
     on conflict on constraint edge_series_unique
     do update set first_at = least(edge_series.first_at, excluded.first_at),
                   last_at = greatest(edge_series.last_at, excluded.last_at)

@@ -9,7 +9,7 @@ use leptos::task::spawn_local;
 use shared::wire::api::event::Event;
 
 use crate::api::client;
-use crate::api::event::{End, read};
+use crate::api::event::{End, Watched, read};
 use crate::clock::now_ms;
 use crate::session::Session;
 
@@ -41,6 +41,10 @@ pub struct Live {
     next: StoredValue<u64>,
     /// Whatever happened between two streams was missed, a sign-in in between included.
     has_been_live: StoredValue<bool>,
+    /// The flag whose counts the stream tells, too.
+    watched: RwSignal<Option<Watched>>,
+    /// The run whose stream is read right now.
+    reading: StoredValue<Option<u64>>,
 }
 
 impl Live {
@@ -51,15 +55,20 @@ impl Live {
             listeners: StoredValue::new(Vec::new()),
             next: StoredValue::new(0),
             has_been_live: StoredValue::new(false),
+            watched: RwSignal::new(None),
+            reading: StoredValue::new(None),
         };
-        // Each sign-in begins a new run; an older one ends when it sees that it is not the newest.
+        // Each sign-in and each other flag to watch begins a new run; an older one ends when it sees that it is not the
+        // newest, but goes on reading until that one has a stream, so that nothing is missed in between.
         let run = StoredValue::new(0_u64);
         Effect::new(move |_| {
             run.update_value(|run| *run += 1);
             let mine = run.get_value();
+            let watched = live.watched.get();
             if session.is_signed_in() {
-                spawn_local(live.keep(move || run.get_value() == mine));
+                spawn_local(live.keep(mine, watched, move || run.get_value() == mine));
             } else {
+                live.reading.set_value(None);
                 live.status.set(Status::Connecting);
             }
         });
@@ -91,6 +100,13 @@ impl Live {
         });
     }
 
+    /// From now on the stream tells the counts of this flag, until another is named: leaving its page costs no new stream.
+    pub fn watch(self, flag: Watched) {
+        if self.watched.with_untracked(|watched| watched.as_ref() != Some(&flag)) {
+            self.watched.set(Some(flag));
+        }
+    }
+
     fn tell(self, event: &Event) {
         // A copy, because a listener may add or remove listeners.
         let listeners = self.listeners.with_value(|known| known.iter().map(|(_, l)| Arc::clone(l)).collect::<Vec<_>>());
@@ -99,27 +115,41 @@ impl Live {
         }
     }
 
-    async fn keep(self, is_newest: impl Fn() -> bool + Copy + 'static) {
+    async fn keep(self, mine: u64, watched: Option<Watched>, is_newest: impl Fn() -> bool + Copy + 'static) {
         let failures = StoredValue::new(0_u32);
         while is_newest() {
             let opened = move || {
                 failures.set_value(0);
                 self.status.set(Status::Live);
-                if self.has_been_live.get_value() {
+                // Taken over from a stream that was read until now: nothing was missed.
+                let was_read = self.reading.get_value().is_some();
+                if is_newest() {
+                    self.reading.set_value(Some(mine));
+                }
+                if self.has_been_live.get_value() && !was_read {
                     self.tell(&Event::Resync);
                 }
                 self.has_been_live.set_value(true);
             };
+            let is_read = move || self.reading.get_value() == Some(mine);
             let heard = move |event: Option<Event>| {
-                if is_newest()
+                if is_read()
                     && let Some(event) = event
                 {
                     self.tell(&event);
                 }
-                is_newest()
+                is_read()
             };
-            let end = read(opened, heard).await;
+            let end = read(watched.as_ref(), opened, heard).await;
+            if is_read() {
+                self.reading.set_value(None);
+            }
             if !is_newest() {
+                return;
+            }
+            if end == End::Refused && watched.is_some() {
+                // The flag is gone; everything else goes on without it.
+                self.watched.set(None);
                 return;
             }
             if end == End::Unauthorized {

@@ -79,6 +79,17 @@ impl<T: Clone + PartialEq + Send + Sync + 'static> Remote<T> {
         self
     }
 
+    /// Changes what was loaded by what is known to have changed since.
+    pub fn change(self, change: impl FnOnce(&mut T)) {
+        self.data.try_maybe_update(|data| match data {
+            Some(data) => {
+                change(data);
+                (true, ())
+            }
+            None => (false, ()),
+        });
+    }
+
     /// Asks again.
     pub fn reload(self) {
         self.again.try_update(|again| *again = again.wrapping_add(1));

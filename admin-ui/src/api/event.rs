@@ -10,6 +10,7 @@ use wasm_bindgen_futures::JsFuture;
 use web_sys::{AbortController, ReadableStreamDefaultReader};
 
 use crate::api::client;
+use crate::route::Query;
 
 /// The backend sends a comment every 15 s; a stream that is silent for longer is dead.
 const SILENCE_MS: u32 = 40_000;
@@ -21,25 +22,50 @@ const LINE_BYTES_MAX: usize = 1024 * 1024;
 pub enum End {
     /// Nobody is signed in.
     Unauthorized,
+    /// What is asked for is not there; asking for the same again is no use.
+    Refused,
     /// Lost, or never there; worth another try.
     Lost,
 }
 
+/// A flag in an environment, whose counts are told as they come in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Watched {
+    /// Key of its project.
+    pub project: String,
+    /// Key of the environment.
+    pub environment: String,
+    /// Its key.
+    pub flag: String,
+}
+
 /// Reads the stream until it ends; `opened` is called once it is there, `heard` for every sign of life.
-pub async fn read(opened: impl Fn(), heard: impl Fn(Option<Event>) -> bool) -> End {
+pub async fn read(watched: Option<&Watched>, opened: impl Fn(), heard: impl Fn(Option<Event>) -> bool) -> End {
     let Ok(controller) = AbortController::new() else { return End::Lost };
-    let end = read_with(&controller, opened, heard).await;
+    let end = read_with(&controller, watched, opened, heard).await;
     controller.abort();
     end
 }
 
-async fn read_with(controller: &AbortController, opened: impl Fn(), heard: impl Fn(Option<Event>) -> bool) -> End {
-    let request = Request::get(&client::path(&["events"]))
+async fn read_with(
+    controller: &AbortController,
+    watched: Option<&Watched>,
+    opened: impl Fn(),
+    heard: impl Fn(Option<Event>) -> bool,
+) -> End {
+    let query = Query::default()
+        .with("project", watched.map(|watched| watched.project.as_str()))
+        .with("environment", watched.map(|watched| watched.environment.as_str()))
+        .with("flag", watched.map(|watched| watched.flag.as_str()));
+    let request = Request::get(&format!("{}{query}", client::path(&["events"])))
         .header("Accept", "text/event-stream")
         .abort_signal(Some(&controller.signal()));
     let Ok(response) = request.send().await else { return End::Lost };
     if response.status() == 401 {
         return End::Unauthorized;
+    }
+    if (400..500).contains(&response.status()) {
+        return End::Refused;
     }
     let Some(body) = response.body().filter(|_| response.ok()) else { return End::Lost };
     let Ok(reader) = body.get_reader().dyn_into::<ReadableStreamDefaultReader>() else { return End::Lost };
@@ -105,12 +131,12 @@ mod tests {
 
     #[test]
     fn events_survive_any_cut_of_the_stream() {
-        let text = ": hello\n\ndata: {\"type\":\"counts\"}\n\ndata:{\"type\":\"edges\"}\r\n\r\n";
+        let text = ": hello\n\ndata: {\"type\":\"resync\"}\n\ndata:{\"type\":\"edges\"}\r\n\r\n";
         for cut in 0..text.len() {
             let mut lines = Lines::default();
             let mut events = lines.take(&text.as_bytes()[..cut]).expect("a stream");
             events.extend(lines.take(&text.as_bytes()[cut..]).expect("a stream"));
-            assert_eq!(events, [Event::Counts, Event::Edges], "cut at {cut}");
+            assert_eq!(events, [Event::Resync, Event::Edges], "cut at {cut}");
         }
     }
 

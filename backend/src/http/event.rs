@@ -9,27 +9,54 @@ use axum::http::HeaderName;
 use axum::response::sse::{self, Sse};
 use axum::response::{AppendHeaders, IntoResponse};
 use futures::Stream;
+use serde::Deserialize;
 use shared::model::id::{EnvironmentId, ProjectId};
+use shared::model::key::{EnvironmentKey, FlagKey, ProjectKey};
 use shared::wire::api::event::Event;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
+use utoipa::IntoParams;
 
-use crate::auth::permission::SignedIn;
+use crate::app;
+use crate::auth::permission::{Role, SignedIn};
 use crate::error::AppError;
-use crate::live::{Audience, LiveEvent};
+use crate::http::input::Query;
+use crate::live::{Audience, LiveEvent, Watching};
 use crate::state::AppState;
 use crate::store;
 
 /// A comment is sent this often, and the session looked at again.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
-/// Follows changes, receipts, edges and counts. Ends with the session.
-#[utoipa::path(get, path = "/api/v1/events", tag = "events",
+/// A flag whose counts are told as they come in; all three or none.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub struct WatchQuery {
+    /// Key of its project.
+    #[param(value_type = Option<String>)]
+    project: Option<ProjectKey>,
+    /// Key of the environment.
+    #[param(value_type = Option<String>)]
+    environment: Option<EnvironmentKey>,
+    /// Its key.
+    #[param(value_type = Option<String>)]
+    flag: Option<FlagKey>,
+}
+
+/// Follows changes, receipts, edges and counts, and the counts of one flag where one is named. Ends with the session.
+#[utoipa::path(get, path = "/api/v1/events", tag = "events", params(WatchQuery),
                responses((status = 200, body = Event, content_type = "text/event-stream")))]
-pub async fn follow_events(State(state): State<AppState>, who: SignedIn) -> Result<impl IntoResponse, AppError> {
+pub async fn follow_events(
+    State(state): State<AppState>,
+    who: SignedIn,
+    Query(query): Query<WatchQuery>,
+) -> Result<impl IntoResponse, AppError> {
+    let watching = watch(&state, &who, query).await?;
     let viewer = Viewer {
         events: state.live.subscribe(),
+        watching,
         projects: HashMap::new(),
         environments: HashMap::new(),
         who,
@@ -45,11 +72,28 @@ struct Viewer {
     state: AppState,
     who: SignedIn,
     events: Receiver<LiveEvent>,
+    watching: Option<Watching>,
     /// Whether they may see a project, as looked up within the last heartbeat.
     projects: HashMap<ProjectId, bool>,
     /// The project of an environment, which never changes.
     environments: HashMap<EnvironmentId, ProjectId>,
     next: Instant,
+}
+
+async fn watch(state: &AppState, who: &SignedIn, query: WatchQuery) -> Result<Option<Watching>, AppError> {
+    let WatchQuery { project, environment, flag } = query;
+    let is_there = [("project", project.is_some()), ("environment", environment.is_some()), ("flag", flag.is_some())];
+    let (Some(project), Some(environment), Some(flag)) = (project, environment, flag) else {
+        let absent = is_there.iter().find(|(_, is_there)| !is_there).map_or("flag", |(name, _)| *name);
+        let is_none = is_there.iter().all(|(_, is_there)| !is_there);
+        let message =
+            "is needed to watch a flag, as are project, environment and flag together; or leave all three out";
+        return if is_none { Ok(None) } else { Err(AppError::field(absent, message)) };
+    };
+    let found = store::project::find(&mut *state.pool.acquire().await?, project.as_str(), who.user.id).await?;
+    let found = found.filter(|found| who.is_admin || found.role.as_deref().is_some_and(|r| Role::parse(r).is_some()));
+    let found = found.ok_or_else(|| AppError::not_found("project", &project))?;
+    app::count::watch(state, found.id, &environment, &flag).await
 }
 
 fn stream(viewer: Viewer) -> impl Stream<Item = Result<sse::Event, Infallible>> {
@@ -93,11 +137,17 @@ impl Viewer {
     }
 
     async fn may_see(&mut self, audience: Option<Audience>) -> bool {
+        if let Some(Audience::Watching(flag)) = audience
+            && self.watching.as_ref().map(Watching::flag) != Some(flag)
+        {
+            return false;
+        }
         if self.who.is_admin || audience.is_none() {
             return true;
         }
         let project = match audience {
             Some(Audience::Project(id)) => Some(id),
+            Some(Audience::Watching(flag)) => self.project_of(flag.environment).await,
             Some(Audience::Environment(id)) => self.project_of(id).await,
             None => None,
         };

@@ -1,17 +1,20 @@
 //! Keeps [`Live`] current: what edges say over NATS, what other backends commit, and a tick for what only time changes.
 
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use async_nats::{Client, Message};
 use futures::StreamExt;
-use shared::model::id::ProcessId;
-use shared::wire::api::event::{Changed, Event};
+use shared::model::id::{EnvironmentId, ProcessId, ProjectId};
+use shared::wire::api::event::{AddedCounts, Changed, EnvironmentAdded, Event};
 use shared::wire::edge::{GOODBYE_SUBJECT, Goodbye, HEARTBEAT_SUBJECT, RECEIPT_SUBJECT};
 use sqlx::postgres::PgListener;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use crate::app;
 use crate::error::{AppError, chain};
 use crate::leader::ingest;
 use crate::live::Audience;
@@ -28,9 +31,18 @@ const RETRY: Duration = Duration::from_secs(1);
 #[derive(Debug, Default)]
 struct News {
     edges: AtomicBool,
-    counts: AtomicBool,
+    /// Evaluations that were added, where that is known; absent when nothing was.
+    counts: Mutex<Option<Added>>,
     /// An edge said something; one may have left.
     heard: Notify,
+}
+
+/// Evaluations added by environment.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Added {
+    environments: BTreeMap<EnvironmentId, u64>,
+    /// Some were added without saying where.
+    is_anywhere: bool,
 }
 
 /// Runs until stopped; a dependency that is gone is waited for.
@@ -144,7 +156,7 @@ async fn follow_database_once(state: &AppState, news: &News) -> Result<(), AppEr
                     news.edges.store(true, Ordering::Relaxed);
                 }
             }
-            _ => news.counts.store(true, Ordering::Relaxed),
+            _ => news.add_counts(notification.payload()),
         }
     }
     Ok(())
@@ -168,8 +180,37 @@ async fn tell_changed(state: &AppState, revision: u64) -> Result<(), AppError> {
     Ok(())
 }
 
+impl News {
+    fn add_counts(&self, payload: &str) {
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        counts.get_or_insert_default().add(payload);
+    }
+
+    fn take_counts(&self) -> Option<Added> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl Added {
+    /// Adds what a notification says: `{"<environment id>": <evaluations>}`, or nothing when that was too long for it.
+    fn add(&mut self, payload: &str) {
+        let said: BTreeMap<EnvironmentId, u64> = serde_json::from_str(payload).unwrap_or_default();
+        self.is_anywhere |= said.is_empty();
+        for (environment, added) in said {
+            let sum = self.environments.entry(environment).or_default();
+            *sum = sum.saturating_add(added);
+        }
+    }
+
+    fn is_in(&self, environment: EnvironmentId) -> bool {
+        self.is_anywhere || self.environments.contains_key(&environment)
+    }
+}
+
 async fn tick(state: &AppState, news: &News) {
     let mut silent = 0;
+    // The project of an environment never changes.
+    let mut projects = HashMap::new();
     loop {
         tokio::time::sleep(TICK).await;
         let silent_now = state.live.silent(state.clock.now());
@@ -177,8 +218,66 @@ async fn tick(state: &AppState, news: &News) {
             silent = silent_now;
             state.live.tell(None, Event::Edges);
         }
-        if news.counts.swap(false, Ordering::Relaxed) {
-            state.live.tell(None, Event::Counts);
+        if let Some(added) = news.take_counts() {
+            // A database that is slow holds up no news of edges for long.
+            let told = tokio::time::timeout(TICK, tell_counts(state, &added, &mut projects)).await;
+            if let Err(error) = told.unwrap_or_else(|_| Err(AppError::internal("not within a second"))) {
+                tracing::warn!(error = %chain(&error), "viewers are not told all new counts");
+            }
+        }
+    }
+}
+
+/// Tells each project what was added in it, and those who watch a flag how often it was evaluated.
+async fn tell_counts(
+    state: &AppState,
+    added: &Added,
+    projects: &mut HashMap<EnvironmentId, ProjectId>,
+) -> Result<(), AppError> {
+    if added.is_anywhere {
+        state.live.tell(None, Event::Counts(AddedCounts::default()));
+    }
+    let mut told: BTreeMap<ProjectId, Vec<EnvironmentAdded>> = BTreeMap::new();
+    for (environment, count) in &added.environments {
+        if !projects.contains_key(environment) {
+            let found = store::environment::project_of(&mut *state.pool.acquire().await?, *environment).await?;
+            projects.extend(found.map(|project| (*environment, project)));
+        }
+        if let Some(project) = projects.get(environment) {
+            let line = EnvironmentAdded { environment: *environment, added: *count };
+            told.entry(*project).or_default().push(line);
+        }
+    }
+    for (project, environments) in told {
+        state.live.tell(Some(Audience::Project(project)), Event::Counts(AddedCounts { environments }));
+    }
+    let mut watched = state.live.watched();
+    watched.retain(|(flag, _)| added.is_in(flag.environment));
+    if !watched.is_empty() {
+        for event in app::count::flag_minutes(state, &watched).await? {
+            state.live.tell(event.audience, event.event);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_added_is_summed_and_without_a_place_it_is_anywhere() {
+        let environment = "018f0000-0000-7000-8000-000000000001";
+        let mut added = Added::default();
+        added.add(&format!("{{\"{environment}\": 3}}"));
+        added.add(&format!("{{\"{environment}\": 4}}"));
+        let id = environment.parse().expect("an id");
+        assert_eq!(added, Added { environments: BTreeMap::from([(id, 7)]), is_anywhere: false });
+        assert!(added.is_in(id) && !added.is_in(uuid::Uuid::nil().into()));
+        for unknown in ["", "{}", "what a newer version says"] {
+            let mut added = Added::default();
+            added.add(unknown);
+            assert!(added.is_anywhere && added.is_in(id), "{unknown}");
         }
     }
 }

@@ -5,18 +5,22 @@
 
 mod listen;
 mod sample;
+mod watch;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use listen::listen;
 pub use sample::EdgeSample;
 use shared::model::id::{EnvironmentId, ProcessId, ProjectId};
+use shared::model::key::FlagKey;
 use shared::wire::api::edge::{EdgeDetail, EdgeEnvironment, EdgeState, ReceiptDetail};
 use shared::wire::api::event::Event;
 use shared::wire::edge::{HEARTBEAT_SECONDS, Heartbeat, Receipt};
 use time::{Duration, OffsetDateTime};
 use tokio::sync::broadcast;
+use watch::Watches;
+pub use watch::{WatchedFlag, Watching};
 
 use crate::store::edge::{Departure, StoredEdge};
 
@@ -51,6 +55,8 @@ pub enum Audience {
     Project(ProjectId),
     /// Members of the project of an environment.
     Environment(EnvironmentId),
+    /// Those of them who watch this flag.
+    Watching(WatchedFlag),
 }
 
 /// See the module.
@@ -58,6 +64,7 @@ pub enum Audience {
 pub struct Live {
     known: Mutex<Known>,
     events: broadcast::Sender<LiveEvent>,
+    watches: Arc<Watches>,
 }
 
 #[derive(Debug, Default)]
@@ -88,7 +95,7 @@ struct Applied {
 
 impl Default for Live {
     fn default() -> Self {
-        Self { known: Mutex::default(), events: broadcast::channel(EVENTS_MAX).0 }
+        Self { known: Mutex::default(), events: broadcast::channel(EVENTS_MAX).0, watches: Arc::default() }
     }
 }
 
@@ -102,6 +109,16 @@ impl Live {
     pub fn tell(&self, audience: Option<Audience>, event: Event) {
         let receivers = self.events.send(LiveEvent { audience, event }).unwrap_or(0);
         tracing::trace!(receivers, "told viewers");
+    }
+
+    /// Somebody watches a flag as long as the answer is kept; `None` when too many others are watched.
+    pub fn watch(&self, flag: WatchedFlag, key: FlagKey) -> Option<Watching> {
+        self.watches.add(flag, key)
+    }
+
+    /// Flags that somebody watches.
+    pub fn watched(&self) -> Vec<(WatchedFlag, FlagKey)> {
+        self.watches.list()
     }
 
     /// Notes when a revision was committed; the first note counts.

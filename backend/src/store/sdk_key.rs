@@ -47,7 +47,7 @@ pub async fn list(db: &mut PgConnection, project: ProjectId, id: Option<SdkKeyId
         r#"select sdk_keys.id, sdk_keys.environment_id, environments.key as environment, sdk_keys.name, sdk_keys.kind,
                   sdk_keys.origins, sdk_keys.hash, sdk_keys.hint, sdk_keys.expires_at, sdk_keys.revoked_at, sdk_keys.created_at,
                   users.name as created_by,
-                  (select max(minute) from sdk_key_counts where sdk_key_counts.key_id = sdk_keys.id) as last_used_at
+                  (select max(last_at) from request_series where request_series.key_id = sdk_keys.id) as last_used_at
            from sdk_keys
            join environments on environments.id = sdk_keys.environment_id
            join users on users.id = sdk_keys.created_by

@@ -7,21 +7,22 @@ use shared::model::variant::Variant;
 use shared::wire::api::count::{CountLine, CountSeries};
 use shared::wire::api::environment::EnvironmentSummary;
 use shared::wire::api::event::Event;
-use time::OffsetDateTime;
 
 use super::draft::Editing;
 use super::words;
 use crate::api;
+use crate::api::count::take_minutes;
+use crate::api::event::Watched;
 use crate::component::chart::{Series, Stack, StackedChart};
 use crate::component::status::{Failed, Loading};
 use crate::format;
-use crate::live::{Live, throttled};
+use crate::live::Live;
 use crate::remote::Remote;
 
-/// Counts come in at most once a second.
-const ASK_AT_MOST_EVERY: Duration = Duration::from_secs(1);
 /// Time goes on without counts, too.
 const ASK_EVERY: Duration = Duration::from_secs(5);
+/// While counts are told as they come in, only every so many times: what an edge told late is in older minutes.
+const TOLD_MAX: u32 = 6;
 /// More series than hues are added up.
 const SERIES_MAX: usize = 8;
 
@@ -30,6 +31,7 @@ const SERIES_MAX: usize = 8;
 pub fn Evaluations(project: String, flag: String, environment: EnvironmentSummary) -> impl IntoView {
     let editing = Editing::get();
     let key = environment.key.to_string();
+    let watched = Watched { project: project.clone(), environment: key.clone(), flag: flag.clone() };
     let counts = Remote::new(
         || Some(()),
         move |()| {
@@ -37,15 +39,29 @@ pub fn Evaluations(project: String, flag: String, environment: EnvironmentSummar
             async move { api::count::last_hour(&project, &flag, &key).await }
         },
     );
-    let ask = throttled(ASK_AT_MOST_EVERY, move || counts.reload());
-    Live::get().on_event({
-        let ask = ask.clone();
-        move |event| {
-            if matches!(event, Event::Counts | Event::Resync) {
-                ask();
+    let told = StoredValue::new(0_u32);
+    let (id, watched_flag) = (environment.id, watched.flag.clone());
+    Live::get().watch(watched);
+    Live::get().on_event(move |event| match event {
+        Event::FlagCounts(minutes) if minutes.environment == id && minutes.flag.as_str() == watched_flag => {
+            let mut is_taken = false;
+            counts.change(|counts| is_taken = take_minutes(counts, minutes));
+            if is_taken {
+                told.set_value(TOLD_MAX);
             }
         }
+        Event::Resync => counts.reload(),
+        _ => {}
     });
+    let asked = StoredValue::new(0_u32);
+    let ask = move || {
+        asked.update_value(|asked| *asked += 1);
+        told.update_value(|told| *told = told.saturating_sub(1));
+        if told.get_value() == 0 || asked.get_value() >= TOLD_MAX {
+            asked.set_value(0);
+            counts.reload();
+        }
+    };
     let again = set_interval_with_handle(ask, ASK_EVERY);
     on_cleanup(move || {
         if let Ok(again) = again {
@@ -92,7 +108,7 @@ fn summary(counts: &CountSeries, environment: &str) -> String {
 
 /// Lowest first: no variant and off, then the variants in their own order, so that nothing jumps while counts come in.
 fn stack(counts: &CountSeries, variants: &[Variant]) -> Stack {
-    let place = |line: &CountLine| match line.variant.as_deref() {
+    let place = |line: &CountLine| match line.key.as_deref() {
         None => 0,
         Some("off") => 1,
         Some(key) => variants.iter().position(|variant| variant.key.as_str() == key).map_or(usize::MAX, |at| at + 2),
@@ -101,7 +117,7 @@ fn stack(counts: &CountSeries, variants: &[Variant]) -> Stack {
     lines.sort_by_key(|line| place(line));
     let mut series: Vec<Series> = Vec::new();
     for line in lines {
-        let hue = line.variant.as_deref().map_or(0, |key| words::hue(variants, key));
+        let hue = line.key.as_deref().map_or(0, |key| words::hue(variants, key));
         if series.len() == SERIES_MAX {
             let others = &mut series[SERIES_MAX - 1];
             others.name = "others".into();
@@ -110,17 +126,9 @@ fn stack(counts: &CountSeries, variants: &[Variant]) -> Stack {
             series.push(Series { name: name(line), hue, counts: line.counts.clone() });
         }
     }
-    let width = time::Duration::seconds(i64::from(counts.interval_seconds.max(1)));
-    let buckets = counts.series.iter().map(|line| line.counts.len()).max();
-    let buckets = buckets.unwrap_or_else(|| {
-        let span = (counts.to.unix_ms() - counts.from.unix_ms()) / 1_000 / width.whole_seconds();
-        usize::try_from(span).unwrap_or(0).min(1_440)
-    });
-    let from = OffsetDateTime::from(counts.from);
-    let at = |bucket: usize| from.saturating_add(width * i32::try_from(bucket).unwrap_or(0));
-    Stack { series, times: (0..buckets).map(|bucket| format::time(at(bucket).into())).collect() }
+    Stack { series, times: counts.buckets.iter().map(|at| format::time(*at)).collect() }
 }
 
 fn name(line: &CountLine) -> String {
-    line.variant.clone().unwrap_or_else(|| "code default".into())
+    line.key.clone().unwrap_or_else(|| "code default".into())
 }

@@ -35,7 +35,7 @@ pub fn SdkKeyPage(project: String) -> impl IntoView {
             },
         )
         // Counts, too: they tell when a key was last used.
-        .follow(|event| matches!(event, Event::Changed(_) | Event::Counts))
+        .follow(|event| matches!(event, Event::Changed(_) | Event::Counts(_)))
     };
     let refused = {
         let project = project.clone();

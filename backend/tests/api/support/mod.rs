@@ -1,8 +1,10 @@
 //! A migrated database of its own and a running app for every test.
 
+mod counted;
 mod nats;
 mod server;
 
+pub(crate) use counted::{Counted, keep_since_2020, roll_up};
 pub(crate) use nats::Nats;
 pub(crate) use server::{Answer, App, PASSWORD, Person};
 

@@ -49,7 +49,9 @@ pub(crate) struct Person {
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: reqwest::header::HeaderMap,
+    /// Null when it is no JSON.
     pub(crate) body: Value,
+    pub(crate) text: String,
 }
 
 impl App {
@@ -189,6 +191,13 @@ impl Person {
         self.send(Method::PATCH, path, Some(body), &[("if-match", &format!("\"{version}\""))]).await
     }
 
+    /// The event stream as it comes in.
+    pub(crate) async fn stream(&self, path: &str) -> reqwest::Response {
+        let cookie = self.cookie.clone().unwrap_or_default();
+        let request = self.client.get(format!("http://{}/api/v1{path}", self.address)).header("cookie", cookie);
+        request.send().await.expect("an answer")
+    }
+
     /// Any request, below `/api/v1`.
     pub(crate) async fn send(
         &self,
@@ -211,7 +220,7 @@ impl Person {
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         let text = response.text().await.expect("a body");
         let body = serde_json::from_str(&text).unwrap_or(Value::Null);
-        Answer { status, headers, body }
+        Answer { status, headers, body, text }
     }
 }
 

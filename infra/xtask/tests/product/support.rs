@@ -123,7 +123,7 @@ impl Product {
 
     /// Waits until the counts of a flag in production have this sum.
     pub(crate) async fn wait_for_total(&self, flag: &str, total: u64) {
-        let path = format!("/flags/{flag}/environments/production/counts");
+        let path = format!("/counts?environment=production&flag={flag}");
         let end = Instant::now() + PATIENCE;
         loop {
             let counted = self.api(Method::GET, &path, None, None).await["total"].as_u64().expect("a total");

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::id::EnvironmentId;
 use crate::model::key::{FlagKey, ProjectKey};
+use crate::model::timestamp::Timestamp;
 use crate::wire::api::edge::ReceiptDetail;
 
 /// Something happened; a page asks again for what it shows.
@@ -17,8 +18,10 @@ pub enum Event {
     Receipt(ReceiptDetail),
     /// Something about some edge changed.
     Edges,
-    /// New counts were added.
-    Counts,
+    /// Evaluations were added, at most once a second.
+    Counts(AddedCounts),
+    /// The last minutes of a flag that this stream watches.
+    FlagCounts(FlagMinutes),
     /// Events were missed; ask for everything again.
     Resync,
 }
@@ -37,4 +40,49 @@ pub struct Changed {
     pub flags: Vec<FlagKey>,
     /// Who did it.
     pub by: String,
+}
+
+/// Evaluations that were added since the last event.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct AddedCounts {
+    /// Where; empty when that is not known, and it may have been anywhere.
+    pub environments: Vec<EnvironmentAdded>,
+}
+
+/// Evaluations that were added in one environment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct EnvironmentAdded {
+    /// Where.
+    pub environment: EnvironmentId,
+    /// How many.
+    pub added: u64,
+}
+
+/// The last minutes of a flag in an environment; what is not told of them is 0.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct FlagMinutes {
+    /// Where.
+    pub environment: EnvironmentId,
+    /// Which flag.
+    pub flag: FlagKey,
+    /// The first minute told; everything counted since then is in `minutes`.
+    pub from: Timestamp,
+    /// By minute and variant.
+    pub minutes: Vec<VariantMinute>,
+}
+
+/// Evaluations within a minute.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct VariantMinute {
+    /// When it began.
+    pub minute: Timestamp,
+    /// The variant's key; absent when there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<String>,
+    /// So far.
+    pub count: u64,
 }

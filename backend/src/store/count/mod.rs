@@ -1,0 +1,127 @@
+//! Counts, as dashboards read them. They are written by the leader's own connection, in `leader::ingest`.
+//!
+//! What adds up takes one piece of time in one table: the planner then knows which table, which partitions and how many
+//! rows, and a time is a handful of pieces.
+
+mod flag;
+mod name;
+mod series;
+
+pub use flag::{ErrorSeries, FlagMinute, last_evaluated, list_errors, list_minutes};
+pub use name::{Named, list_edge_names, list_flag_names, list_key_names};
+pub use series::{
+    BucketSum, EvaluationFilter, Labelled, add_up, list_evaluations, list_requests, list_totals, list_unknown,
+};
+use sqlx::{PgConnection, PgPool, Postgres, Transaction};
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+use crate::store::StoreError;
+
+/// The most gaps in one answer.
+pub const GAPS_MAX: i64 = 100;
+
+/// Rows of one table within `[from, to)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// `minute`, `hour` or `day`.
+    pub grain: &'static str,
+    /// First row.
+    pub from: OffsetDateTime,
+    /// One past the last.
+    pub to: OffsetDateTime,
+}
+
+/// What is kept how finely.
+#[derive(Clone, Copy, Debug)]
+pub struct Horizons {
+    /// Minutes from here on.
+    pub minutes_from: OffsetDateTime,
+    /// Hours from here on.
+    pub hours_from: OffsetDateTime,
+}
+
+/// An hour or day that is not rolled up yet.
+#[derive(Clone, Debug)]
+pub struct DueRollup {
+    /// `hour` or `day`.
+    pub grain: String,
+    /// When it began.
+    pub period: OffsetDateTime,
+}
+
+/// Counts that did not arrive.
+#[derive(Clone, Debug)]
+pub struct Loss {
+    /// The edge's process.
+    pub process: Uuid,
+    /// `killed`, `silent` or `let_go`.
+    pub cause: String,
+    /// The edge's name.
+    pub edge_name: String,
+    /// The time in which it was counted.
+    pub from_at: OffsetDateTime,
+    /// Its end.
+    pub to_at: OffsetDateTime,
+    /// Evaluations, at most.
+    pub lost_max: i64,
+    /// False while some of it may still arrive.
+    pub is_final: bool,
+}
+
+/// Begins a read of one moment, in which roll-ups and what they were made of agree. A statement ends after 10 s; plans are
+/// made for the values at hand, and never compiled, which takes longer than they do. Sums are made in memory and by hashing:
+/// the planner takes series for fewer than they are, and would rather sort.
+pub async fn begin(pool: &PgPool) -> Result<Transaction<'static, Postgres>, StoreError> {
+    let mut tx = pool.begin_with("begin isolation level repeatable read read only").await?;
+    let settings = "set local statement_timeout = '10s'; set local jit = off; set local work_mem = '32MB'; \
+                    set local enable_sort = off;                     set local plan_cache_mode = force_custom_plan";
+    sqlx::raw_sql(settings).execute(&mut *tx).await?;
+    Ok(tx)
+}
+
+/// What is kept how finely.
+pub async fn horizons(db: &mut PgConnection) -> Result<Horizons, StoreError> {
+    let horizons =
+        sqlx::query_as!(Horizons, "select minutes_from, hours_from from count_horizons").fetch_one(db).await?;
+    Ok(horizons)
+}
+
+/// Hours and days that begin within `[from, to)` and are not rolled up yet.
+pub async fn list_due(
+    db: &mut PgConnection,
+    from: OffsetDateTime,
+    to: OffsetDateTime,
+) -> Result<Vec<DueRollup>, StoreError> {
+    let due = sqlx::query_as!(
+        DueRollup,
+        "select grain, period from due_rollups where period >= $1 and period < $2",
+        from,
+        to,
+    )
+    .fetch_all(db)
+    .await?;
+    Ok(due)
+}
+
+/// Losses of a time that overlaps `[from, to)`, the oldest first.
+pub async fn list_losses(
+    db: &mut PgConnection,
+    from: OffsetDateTime,
+    to: OffsetDateTime,
+) -> Result<Vec<Loss>, StoreError> {
+    let losses = sqlx::query_as!(
+        Loss,
+        "select process, cause, edge_name, from_at, to_at, lost_max, is_final
+         from count_losses
+         where to_at > $1 and from_at < $2
+         order by from_at, process, cause
+         limit $3",
+        from,
+        to,
+        GAPS_MAX,
+    )
+    .fetch_all(db)
+    .await?;
+    Ok(losses)
+}

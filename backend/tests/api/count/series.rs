@@ -1,0 +1,352 @@
+//! Series: exact at every edge, in every zone, whatever is rolled up.
+
+use serde_json::{Value, json};
+use time::macros::datetime;
+use time::{Duration, OffsetDateTime};
+use uuid::Uuid;
+
+use crate::flag::boolean;
+use crate::support::{App, Counted, Person, keep_since_2020, new_id, roll_up};
+
+/// `shop` with the flag `checkout`, and what it counts in production.
+pub(super) async fn shop(app: &App) -> (Person, Counted) {
+    let ana = app.ana().await;
+    let flag = create(&ana, "checkout").await;
+    keep_since_2020(&app.state.pool).await;
+    (ana, Counted::of(app.environment("production").await.uuid(), flag))
+}
+
+pub(super) async fn create(ana: &Person, key: &str) -> Uuid {
+    ana.post("/projects/shop/flags", boolean(key)).await.expect(201);
+    let flag = ana.get(&format!("/projects/shop/flags/{key}")).await.expect(200).body;
+    flag["id"].as_str().expect("an id").parse().expect("an id")
+}
+
+/// Reads series of production between two times.
+async fn read(ana: &Person, from: OffsetDateTime, to: OffsetDateTime, more: &str) -> Value {
+    ana.get(&format!("/projects/shop/counts?environment=production&{}&{more}", span(from, to))).await.expect(200).body
+}
+
+pub(super) fn span(from: OffsetDateTime, to: OffsetDateTime) -> String {
+    let text = |at: OffsetDateTime| shared::model::timestamp::Timestamp::from(at).to_string();
+    format!("from={}&to={}", text(from), text(to))
+}
+
+fn counts(line: &Value) -> Vec<u64> {
+    line["counts"].as_array().expect("counts").iter().map(|count| count.as_u64().expect("a count")).collect()
+}
+
+fn keys(series: &Value) -> Vec<(Option<&str>, u64)> {
+    let lines = series["series"].as_array().expect("lines").iter();
+    lines.map(|line| (line["key"].as_str(), line["total"].as_u64().expect("a total"))).collect()
+}
+
+#[tokio::test]
+async fn hours_without_traffic_are_zero_and_the_last_is_still_counting() {
+    let app = App::start().await;
+    let (ana, counted) = shop(&app).await;
+    let begin = datetime!(2024-05-01 0:00 UTC);
+    counted.add(&app.state.pool, begin + Duration::minutes(70), 3).await;
+    counted.add(&app.state.pool, begin + Duration::minutes(299), 4).await;
+    let day = begin + Duration::hours(6);
+    let series = read(&ana, begin, day, "flag=checkout&interval=hour").await;
+    assert_eq!(counts(&series["series"][0]), [0, 3, 0, 0, 4, 0]);
+    assert_eq!(series["total"], 7);
+    assert_eq!(series.get("counting_from"), None, "all of it is over");
+
+    let now = app.state.clock.now();
+    counted.add(&app.state.pool, now - Duration::seconds(now.unix_timestamp() % 60), 5).await;
+    let live = ana.get("/projects/shop/counts?last_minutes=3&interval=minute").await.expect(200).body;
+    let buckets = live["buckets"].as_array().expect("buckets");
+    assert!(buckets[1..].contains(&live["counting_from"]), "{live}");
+    assert_eq!(live["total"], 5);
+}
+
+#[tokio::test]
+async fn edges_of_minutes_hours_and_days_are_those_of_the_zone_and_lose_nothing() {
+    let app = App::start().await;
+    let (ana, counted) = shop(&app).await;
+    // In Kolkata 18:30Z is midnight, the edge of a minute, an hour and a day.
+    let edge = datetime!(2024-05-01 18:30 UTC);
+    let mut sum = 0;
+    for minute in -5..=5 {
+        let count = 1 << (minute + 5);
+        sum += count;
+        counted.add(&app.state.pool, edge + Duration::minutes(minute), count).await;
+    }
+    let (before, after) = (31_u64, 2_016_u64);
+    let (from, to) = (datetime!(2024-05-01 0:00 UTC), datetime!(2024-05-02 0:00 UTC));
+    for is_rolled_up in [false, true] {
+        if is_rolled_up {
+            roll_up(&app.state.pool, to).await;
+        }
+        for source in ["flag=checkout", "by=none"] {
+            let utc = read(&ana, from, to, &format!("{source}&interval=day")).await;
+            assert_eq!((&utc["total"], utc["buckets"].as_array().expect("buckets").len()), (&json!(sum), 1));
+            let days = read(&ana, from, to, &format!("{source}&interval=day&zone=Asia/Kolkata")).await;
+            assert_eq!(days["buckets"], json!(["2024-04-30T18:30:00Z", "2024-05-01T18:30:00Z"]));
+            assert_eq!(counts(&days["series"][0]), [before, after]);
+            assert_eq!((&days["total"], &days["edges_exact"]), (&utc["total"], &json!(true)));
+            let hours = read(
+                &ana,
+                edge - Duration::hours(1),
+                edge + Duration::hours(1),
+                &format!("{source}&interval=hour&zone=Asia/Kolkata"),
+            )
+            .await;
+            assert_eq!((counts(&hours["series"][0]), &hours["total"]), (vec![before, after], &utc["total"]));
+            let minutes = read(
+                &ana,
+                edge - Duration::minutes(5),
+                edge + Duration::minutes(6),
+                &format!("{source}&interval=minute"),
+            )
+            .await;
+            assert_eq!(counts(&minutes["series"][0]), (0..11).map(|at| 1 << at).collect::<Vec<u64>>());
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_day_on_which_clocks_change_has_23_hours() {
+    let app = App::start().await;
+    let (ana, counted) = shop(&app).await;
+    for (at, count) in [
+        (datetime!(2024-03-30 22:59 UTC), 1),
+        (datetime!(2024-03-30 23:00 UTC), 10),
+        (datetime!(2024-03-31 21:59 UTC), 100),
+        (datetime!(2024-03-31 22:00 UTC), 1_000),
+    ] {
+        counted.add(&app.state.pool, at, count).await;
+    }
+    for is_rolled_up in [false, true] {
+        if is_rolled_up {
+            roll_up(&app.state.pool, datetime!(2024-04-05 0:00 UTC)).await;
+        }
+        let (from, to) = (datetime!(2024-03-30 12:00 UTC), datetime!(2024-04-01 12:00 UTC));
+        let days = read(&ana, from, to, "flag=checkout&interval=day&zone=Europe/Berlin").await;
+        assert_eq!(days["buckets"], json!(["2024-03-29T23:00:00Z", "2024-03-30T23:00:00Z", "2024-03-31T22:00:00Z"]));
+        assert_eq!(counts(&days["series"][0]), [1, 110, 1_000]);
+        assert_eq!(days["to"], "2024-04-01T22:00:00Z");
+    }
+}
+
+#[tokio::test]
+async fn answers_without_a_variant_are_a_line_of_their_own_whoever_reports_them() {
+    let app = App::start().await;
+    let (ana, counted) = shop(&app).await;
+    let (first, second) = (new_id(), new_id());
+    let at = datetime!(2024-05-01 10:00 UTC);
+    for (process, name) in [(first, "edge-1"), (second, "edge-2")] {
+        sqlx::query("insert into edges (process, name, heartbeat, last_heard_at) values ($1, $2, '{}', now())")
+            .bind(process)
+            .bind(name)
+            .execute(&app.state.pool)
+            .await
+            .expect("an edge");
+    }
+    let by = |process| Counted { process, ..counted.clone() };
+    by(first).variant("").add(&app.state.pool, at, 5).await;
+    by(second).variant("").add(&app.state.pool, at, 2).await;
+    by(second).variant("on").add(&app.state.pool, at, 3).await;
+    by(second).variant("default").add(&app.state.pool, at, 1).await;
+    let hour = at + Duration::HOUR;
+    let variants = read(&ana, at, hour, "flag=checkout&by=variant").await;
+    assert_eq!(keys(&variants), [(None, 7), (Some("on"), 3), (Some("default"), 1)]);
+    assert_eq!(keys(&read(&ana, at, hour, "by=edge").await), [(Some("edge-2"), 6), (Some("edge-1"), 5)]);
+    assert_eq!(read(&ana, at, hour, "variant=").await["total"], 7);
+    assert_eq!(keys(&read(&ana, at, hour, "by=reason").await), [(Some("STATIC"), 11)]);
+    assert_eq!(keys(&read(&ana, at, hour, "by=mode&variant=on").await), [(Some("single"), 3)]);
+    let environments =
+        ana.get(&format!("/projects/shop/counts?by=environment&{}", span(at, hour))).await.expect(200).body;
+    assert_eq!(keys(&environments), [(Some("production"), 11)]);
+}
+
+#[tokio::test]
+async fn sums_are_the_same_while_hours_and_days_are_rolled_up() {
+    let app = App::start().await;
+    let (ana, counted) = shop(&app).await;
+    let begin = datetime!(2024-05-01 0:00 UTC);
+    // Over four days, none of them with the same hours.
+    for n in 0..60_i64 {
+        let variant = ["on", "off", ""][usize::try_from(n % 3).expect("small")];
+        counted.variant(variant).add(&app.state.pool, begin + Duration::minutes(n * 97), n + 1).await;
+    }
+    let asks =
+        ["interval=day", "interval=hour", "interval=hour&zone=Asia/Kolkata", "interval=day&zone=America/New_York"];
+    let mut answers = Vec::new();
+    for until in [0, 13, 24, 31, 48, 200] {
+        roll_up(&app.state.pool, begin + Duration::hours(until)).await;
+        let mut now = Vec::new();
+        for ask in asks {
+            now.push(read(&ana, begin, begin + Duration::days(5), &format!("flag=checkout&by=variant&{ask}")).await);
+        }
+        answers.push(now);
+    }
+    assert_eq!(answers[0][0]["total"], 60 * 61 / 2);
+    for later in &answers[1..] {
+        assert_eq!(later, &answers[0]);
+    }
+    // What comes late makes a rolled-up hour due again.
+    counted.add(&app.state.pool, begin + Duration::minutes(5), 1_000).await;
+    let late = read(&ana, begin, begin + Duration::days(5), "flag=checkout&interval=day").await;
+    assert_eq!(late["total"], 60 * 61 / 2 + 1_000);
+}
+
+#[tokio::test]
+async fn edges_are_labelled_as_they_are_where_minutes_are_gone() {
+    let app = App::start().await;
+    let (ana, counted) = shop(&app).await;
+    let begin = datetime!(2024-05-01 0:00 UTC);
+    counted.add(&app.state.pool, begin + Duration::minutes(600), 8).await;
+    roll_up(&app.state.pool, begin + Duration::days(9)).await;
+    for statement in [
+        "delete from minute_counts where minute < '2024-05-03Z'",
+        "update count_horizons set minutes_from = '2024-05-03Z'",
+    ] {
+        sqlx::query(statement).execute(&app.state.pool).await.expect("retention");
+    }
+    let (from, to) = (begin + Duration::minutes(570), begin + Duration::minutes(690));
+    let series = read(&ana, from, to, "interval=15_minutes").await;
+    assert_eq!(series["buckets"], json!(["2024-05-01T09:00:00Z", "2024-05-01T10:00:00Z", "2024-05-01T11:00:00Z"]));
+    assert_eq!((&series["edges_exact"], &series["to"]), (&json!(false), &json!("2024-05-01T12:00:00Z")));
+    assert_eq!(counts(&series["series"][0]), [0, 8, 0]);
+}
+
+#[tokio::test]
+async fn the_biggest_twenty_flags_are_lines_and_the_rest_is_added_up_removed_ones_included() {
+    let app = App::start().await;
+    let (ana, counted) = shop(&app).await;
+    let at = datetime!(2024-05-01 10:00 UTC);
+    for n in 1..=25 {
+        let removed = Counted { flag: new_id(), ..counted.clone() };
+        removed.add(&app.state.pool, at + Duration::minutes(n % 2 * 60), n).await;
+    }
+    counted.add(&app.state.pool, at, 1_000).await;
+    for ask in ["by=flag&interval=hour", "by=flag&interval=hour&place=default"] {
+        let series = read(&ana, at, at + Duration::hours(2), ask).await;
+        let lines = series["series"].as_array().expect("lines");
+        assert_eq!((lines.len(), &lines[0]["key"], &lines[0]["name"]), (20, &json!("checkout"), &json!("checkout")));
+        assert_eq!((lines[1].get("key"), lines[1]["total"].as_u64()), (None, Some(25)));
+        assert!(lines[1]["id"].is_string());
+        assert_eq!(series["other"], json!({ "lines": 6, "counts": [2 + 4 + 6, 1 + 3 + 5], "total": 21 }), "{ask}");
+        assert_eq!(series["total"], 1_000 + 25 * 26 / 2);
+    }
+}
+
+#[tokio::test]
+async fn requests_are_told_by_sdk_key() {
+    let app = App::start().await;
+    let (ana, counted) = shop(&app).await;
+    let body = json!({ "environment": "production", "name": "web", "kind": "server" });
+    let key = ana.post("/projects/shop/keys", body).await.expect(201).body["key"].clone();
+    let at = datetime!(2024-05-01 10:00 UTC);
+    let id: Uuid = key["id"].as_str().expect("an id").parse().expect("an id");
+    sqlx::query(
+        "with own as (insert into request_series (environment_id, key_id, first_at, last_at) values ($1, $2, $3, $3)
+                      returning id)
+         select add_count_by_minute(id, $3, 42) from own",
+    )
+    .bind(counted.environment)
+    .bind(id)
+    .bind(at)
+    .execute(&app.state.pool)
+    .await
+    .expect("requests");
+    let series = read(&ana, at, at + Duration::HOUR, "by=sdk_key").await;
+    assert_eq!((&series["counted"], &series["total"]), (&json!("requests"), &json!(42)));
+    let line = &series["series"][0];
+    assert_eq!((&line["key"], &line["name"], &line["id"]), (&key["hint"], &json!("web"), &key["id"]));
+    assert_eq!(read(&ana, at, at + Duration::HOUR, &format!("sdk_key={id}")).await["total"], 42);
+    let listed = ana.get("/projects/shop/keys").await.expect(200).body;
+    assert_eq!(listed["items"][0]["last_used_at"], "2024-05-01T10:00:00Z");
+}
+
+#[tokio::test]
+async fn a_rule_has_its_name_and_gaps_their_bound() {
+    let app = App::start().await;
+    let (ana, counted) = shop(&app).await;
+    let (rule, gone, process) = (new_id(), new_id(), new_id());
+    let mut config = crate::flag::on();
+    config["rules"] = json!([{ "id": rule, "name": "Beta", "serve": { "variant": "on" } }]);
+    let path = "/projects/shop/flags/checkout/environments/production";
+    ana.put(path, 1, json!({ "config": config })).await.expect(200);
+    let at = datetime!(2024-05-01 10:00 UTC);
+    counted.at(&format!("rule {rule}"), "TARGETING_MATCH").add(&app.state.pool, at, 3).await;
+    counted.at(&format!("rule {gone}"), "TARGETING_MATCH").add(&app.state.pool, at, 2).await;
+    counted.add(&app.state.pool, at, 1).await;
+    sqlx::query(
+        "insert into count_losses (process, cause, edge_name, from_at, to_at, lost_max, is_final)
+         values ($1, 'killed', 'edge-3', $2, $2 + interval '4 seconds', 4200, true),
+                ($1, 'silent', 'edge-3', $2 - interval '2 hours', $2 - interval '1 hour', 1, false)",
+    )
+    .bind(process)
+    .bind(at + Duration::minutes(4))
+    .execute(&app.state.pool)
+    .await
+    .expect("losses");
+    let rules = read(&ana, at, at + Duration::HOUR, "flag=checkout&by=rule").await;
+    assert_eq!(rules["total"], 5);
+    let line = |at: usize| (rules["series"][at]["name"].as_str(), rules["series"][at]["id"].clone());
+    assert_eq!((line(0), line(1)), ((Some("Beta"), json!(rule)), (None, json!(gone))));
+    assert_eq!(read(&ana, at, at + Duration::HOUR, "flag=checkout&by=place").await["total"], 6);
+    let gap = json!({ "process": process, "edge": "edge-3", "from": "2024-05-01T10:04:00Z", "to": "2024-05-01T10:04:04Z",
+                      "lost_max": 4200, "is_final": true, "cause": "killed" });
+    assert_eq!(rules["gaps"], json!([gap]));
+}
+
+#[tokio::test]
+async fn what_cannot_be_answered_is_refused_by_name() {
+    let app = App::start().await;
+    let (ana, _) = shop(&app).await;
+    let id = new_id();
+    for (query, field) in [
+        ("by=edge&flag=checkout".to_owned(), "flag"),
+        ("by=edge&variant=on".to_owned(), "variant"),
+        ("by=rule".to_owned(), "flag"),
+        ("by=sdk_key&flag=checkout".to_owned(), "flag"),
+        (format!("sdk_key={id}&place=default"), "place"),
+        (format!("sdk_key={id}&reason=SPLIT"), "reason"),
+        (format!("sdk_key={id}&mode=single"), "mode"),
+        (format!("sdk_key={id}&by=variant"), "by"),
+        ("zone=Mars/Olympus".to_owned(), "zone"),
+        ("interval=minute&last_minutes=1441".to_owned(), "interval"),
+        ("from=2024-05-01T00:00:00Z&to=2024-05-01T00:00:00Z".to_owned(), "from"),
+        ("from=2024-05-01T00:00:00Z&last_minutes=5".to_owned(), "last_minutes"),
+        ("last_minutes=0".to_owned(), "last_minutes"),
+        ("from=2001-05-01T00:00:00Z".to_owned(), "from"),
+    ] {
+        assert_eq!(ana.get(&format!("/projects/shop/counts?{query}")).await.expect(422).fields(), [field], "{query}");
+    }
+    for query in ["flags?limit=0", "flags?limit=101"] {
+        assert_eq!(ana.get(&format!("/projects/shop/counts/{query}")).await.expect(422).fields(), ["limit"]);
+    }
+    assert_eq!(ana.get("/projects/shop/flags/checkout/shares").await.expect(422).fields(), ["environment"]);
+    for (query, named) in [
+        ("by=colour", "by"),
+        ("reason=because", "reason"),
+        ("mode=double", "mode"),
+        ("interval=week", "interval"),
+        ("from=yesterday", "from"),
+        ("to=9999-12-31T23:59:30Z", "to"),
+        ("sdk_key=7", "sdk_key"),
+        ("last_minutes=-1", "last_minutes"),
+        ("environment=A%20B", "environment"),
+        ("flag=a//b", "flag"),
+        ("format=xml", "format"),
+        ("colour=red", "colour"),
+    ] {
+        let refused = ana.get(&format!("/projects/shop/counts?{query}")).await.expect(400).body;
+        assert!(refused["detail"].as_str().is_some_and(|detail| detail.contains(named)), "{query}: {refused}");
+    }
+    for (query, noun) in [("flag=nobody", "flag 'nobody'"), ("environment=nowhere", "environment 'nowhere'")] {
+        let absent = ana.get(&format!("/projects/shop/counts?{query}")).await.expect(404).body;
+        assert!(absent["detail"].as_str().is_some_and(|detail| detail.contains(noun)), "{absent}");
+    }
+    let sam = app.member("Sam", None).await;
+    for path in
+        ["counts", "counts/summary", "counts/flags", "counts/errors", "flags/checkout/shares?environment=production"]
+    {
+        sam.get(&format!("/projects/shop/{path}")).await.expect(404);
+    }
+}
