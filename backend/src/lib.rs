@@ -14,5 +14,6 @@ pub mod http;
 pub mod leader;
 pub mod live;
 pub mod state;
+pub mod statistics;
 pub mod store;
 mod telemetry;
