@@ -99,9 +99,8 @@ pub async fn counting_since(
     environments: &[EnvironmentId],
 ) -> Result<Option<OffsetDateTime>, StoreError> {
     let ids: Vec<uuid::Uuid> = environments.iter().map(|id| id.uuid()).collect();
-    let since =
-        sqlx::query_scalar!("select min(first_at) from edge_series where environment_id = any ($1)", &ids)
-            .fetch_one(db)
-            .await?;
+    let since = sqlx::query_scalar!("select min(first_at) from edge_series where environment_id = any ($1)", &ids)
+        .fetch_one(db)
+        .await?;
     Ok(since)
 }

@@ -3,8 +3,11 @@
 mod bundle;
 mod count;
 mod demo;
+mod experiment;
 mod flag;
+mod insight;
 mod kill;
+mod metric;
 mod openapi;
 mod permission;
 mod prerequisite;

@@ -165,7 +165,8 @@ fn chosen_place(splits: &[(Placed<'_>, u64)], question: &Question, key: &FlagKey
     let Some(asked) = &question.place else { return Ok(0) };
     splits.iter().position(|(split, _)| split.place == *asked).ok_or_else(|| {
         let known: Vec<&str> = splits.iter().map(|(split, _)| split.place.as_str()).collect();
-        let message = format!("'{asked}' is no split of {key} in {}; it has {}", question.environment, known.join(", "));
+        let message =
+            format!("'{asked}' is no split of {key} in {}; it has {}", question.environment, known.join(", "));
         AppError::field("place", message)
     })
 }
@@ -189,7 +190,8 @@ fn period(
     let to = question.to.map_or_else(|| range::floor_minute(now) + Duration::MINUTE, OffsetDateTime::from);
     let from = range::ceil_minute(since.max(to.saturating_sub(RANGE_MAX)));
     if question.to.is_some() && from >= to {
-        let message = format!("the split changed later, at {}; leave it out or name `from` too", Timestamp::from(since));
+        let message =
+            format!("the split changed later, at {}; leave it out or name `from` too", Timestamp::from(since));
         return Err(AppError::field("to", message));
     }
     Ok((from, range::ceil_minute(to).max(from)))
@@ -226,10 +228,8 @@ fn control(split: &Split, config: &FlagConfig, asked: Option<&VariantKey>) -> Re
 }
 
 fn ratio_of(split: &Split, variants: &[ExperimentVariant]) -> RatioResult {
-    let cell = |variant: &ExperimentVariant| Cell {
-        units: variant.units,
-        weight: u64::from(split.share(&variant.variant)),
-    };
+    let cell =
+        |variant: &ExperimentVariant| Cell { units: variant.units, weight: u64::from(split.share(&variant.variant)) };
     let found: Result<_, NotYet> = ratio::check(&variants.iter().map(cell).collect::<Vec<_>>());
     let told = found.ok();
     RatioResult {
@@ -242,9 +242,9 @@ fn ratio_of(split: &Split, variants: &[ExperimentVariant]) -> RatioResult {
 }
 
 /// A statement that took too long was asked for too much.
-fn too_much(error: StoreError) -> AppError {
+pub(super) fn too_much(error: StoreError) -> AppError {
     if error.is_cancelled() {
-        let message = "takes more than 10 s to add up; ask for a shorter time or fewer metrics";
+        let message = "takes more than 10 s to add up; ask for a shorter time, or for less at once";
         return AppError::field("from", message);
     }
     error.into()

@@ -42,9 +42,8 @@ fn result(
     sums: &[VariantEvents],
 ) -> MetricResult {
     let sample = |variant: &ExperimentVariant| {
-        let found = sums.iter().find(|sum| {
-            sum.event == metric.event.as_str() && sum.variant == variant.variant.as_str()
-        });
+        let found =
+            sums.iter().find(|sum| sum.event == metric.event.as_str() && sum.variant == variant.variant.as_str());
         Sample::new(metric.kind, variant.units, found)
     };
     let base = variants.iter().find(|variant| variant.variant == *control).map(sample);
@@ -102,9 +101,7 @@ impl Sample {
         let (estimate, units) = self.side();
         let (active, interval, sum, deviation) = match self {
             Self::Proportion(sample) => (sample.converted, sample.interval().ok(), None, None),
-            Self::Mean(sample) => {
-                (sample.active, None, Some(sample.sum), sample.variance().ok().map(f64::sqrt))
-            }
+            Self::Mean(sample) => (sample.active, None, Some(sample.sum), sample.variance().ok().map(f64::sqrt)),
         };
         MetricVariant {
             variant: variant.clone(),

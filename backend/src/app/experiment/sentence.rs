@@ -79,11 +79,18 @@ pub(super) fn ratio(found: &Result<Ratio, NotYet>, variants: &[ExperimentVariant
     let total: u64 = variants.iter().map(|variant| variant.units).sum();
     let parts = variants.iter().map(|variant| {
         let share = variant.units as f64 / total.max(1) as f64;
-        format!("{} has {} of users, the split says {}", variant.variant, percent(share), percent(variant.configured_share))
+        format!(
+            "{} has {} of users, the split says {}",
+            variant.variant,
+            percent(share),
+            percent(variant.configured_share)
+        )
     });
     let parts = parts.collect::<Vec<_>>().join("; ");
     if found.is_mismatch() {
-        format!("users were not divided as the split says: {parts}; chance does this in less than 1 of 1,000 experiments")
+        format!(
+            "users were not divided as the split says: {parts}; chance does this in less than 1 of 1,000 experiments"
+        )
     } else {
         format!("users were divided as the split says: {parts}")
     }
@@ -120,10 +127,8 @@ pub(super) fn warnings(result: &ExperimentResult, mixed: Option<u64>) -> Vec<Str
         warnings.push(format!("{others} users were given a variant that the split has not; they are left out"));
     }
     if result.bucket_by != "targetingKey" {
-        warnings.push(format!(
-            "users are values of {}, so only events sent with that attribute count",
-            result.bucket_by
-        ));
+        warnings
+            .push(format!("users are values of {}, so only events sent with that attribute count", result.bucket_by));
     }
     let comparisons = result.metrics.len() * result.variants.len().saturating_sub(1);
     if comparisons > 1 {

@@ -50,6 +50,7 @@ pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: reqwest::header::HeaderMap,
     pub(crate) body: Value,
+    pub(crate) text: String,
 }
 
 impl App {
@@ -210,7 +211,7 @@ impl Person {
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         let text = response.text().await.expect("a body");
         let body = serde_json::from_str(&text).unwrap_or(Value::Null);
-        Answer { status, headers, body }
+        Answer { status, headers, body, text }
     }
 }
 
