@@ -30,7 +30,7 @@ impl Dice {
 
 /// The two are the same but for what floating point makes of it.
 pub(crate) fn assert_near(found: f64, expected: f64) {
-    let tolerance = 1e-9_f64.max(expected.abs() * 1e-7);
+    let tolerance = 1e-14_f64.max(expected.abs() * 1e-8);
     assert!((found - expected).abs() <= tolerance, "{found} is not {expected}");
 }
 

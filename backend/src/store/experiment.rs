@@ -68,7 +68,9 @@ pub struct SplitChange {
 /// Begins a read of one moment, each statement of which ends after 10 s.
 pub async fn begin(pool: &PgPool) -> Result<Transaction<'static, Postgres>, StoreError> {
     let mut tx = pool.begin_with("begin isolation level repeatable read read only").await?;
-    sqlx::raw_sql("set local statement_timeout = '10s'; set local jit = off").execute(&mut *tx).await?;
+    sqlx::raw_sql("set local statement_timeout = '10s'; set local jit = off; set local work_mem = '32MB'")
+        .execute(&mut *tx)
+        .await?;
     Ok(tx)
 }
 
@@ -127,23 +129,29 @@ pub async fn last_change(
 
 /// Counts users of a split by variant.
 pub async fn count_units(db: &mut PgConnection, scope: Scope<'_>) -> Result<Units, StoreError> {
+    // Numbers instead of names, as a million of them are compared.
     let rows = sqlx::query!(
-        r#"with units as (
-               select exposures.unit, min(exposures.minute) as first_at, min(evaluation_series.variant) as variant,
-                      min(evaluation_series.variant) <> max(evaluation_series.variant) as is_several
+        r#"with places as (
+               select id, variant as name, place = $3 as is_here, dense_rank() over (order by variant) as variant
                from evaluation_series
-               join exposures on exposures.series = evaluation_series.id
-               where evaluation_series.environment_id = $1 and evaluation_series.flag_id = $2
-                 and evaluation_series.reason = 'SPLIT' and evaluation_series.mode = 'single'
-                 and exposures.minute < $5
+               where environment_id = $1 and flag_id = $2 and reason = 'SPLIT' and mode = 'single'),
+           units as (
+               select exposures.unit, min(exposures.minute) as first_at, min(places.variant) as variant,
+                      min(places.variant) <> max(places.variant) as is_several
+               from places
+               join exposures on exposures.series = places.id
+               where exposures.minute < $5
                group by exposures.unit
-               having bool_or(evaluation_series.place = $3))
-           select case when first_at < $4 then 'before' when is_several then 'several' else 'one' end as "group!",
-                  case when first_at < $4 or is_several then '' else variant end as "variant!",
-                  count(*) as "units!"
-           from units
-           group by 1, 2
-           order by 1, 2"#,
+               having bool_or(places.is_here)),
+           counted as (
+               select case when first_at < $4 then 'before' when is_several then 'several' else 'one' end as met,
+                      case when first_at < $4 or is_several then 0 else variant end as variant, count(*) as units
+               from units
+               group by 1, 2)
+           select met as "met!", units as "units!",
+                  coalesce((select min(name) from places where places.variant = counted.variant), '') as "variant!"
+           from counted
+           order by 1, 3"#,
         scope.environment.uuid(),
         scope.flag.uuid(),
         scope.place,
@@ -154,7 +162,7 @@ pub async fn count_units(db: &mut PgConnection, scope: Scope<'_>) -> Result<Unit
     .await?;
     let mut units = Units::default();
     for row in rows {
-        match row.group.as_str() {
+        match row.met.as_str() {
             "before" => units.before = row.units,
             "several" => units.several = row.units,
             _ => units.variants.push(VariantUnits { variant: row.variant, units: row.units }),
@@ -169,40 +177,59 @@ pub async fn sum_events(
     scope: Scope<'_>,
     events: &[String],
 ) -> Result<Vec<VariantEvents>, StoreError> {
-    let sums = sqlx::query_as!(
-        VariantEvents,
-        r#"with units as materialized (
-               select exposures.unit, min(exposures.minute) as first_at, min(evaluation_series.variant) as variant
+    let series = sqlx::query!(
+        "select id, event from event_series where environment_id = $1 and event = any ($2)",
+        scope.environment.uuid(),
+        events,
+    )
+    .fetch_all(&mut *db)
+    .await?;
+    let ids: Vec<i64> = series.iter().map(|series| series.id).collect();
+    // Who counts is a column and no `having`, of which the planner supposes that it leaves next to nobody: it would then look
+    // a million users up one by one.
+    let rows = sqlx::query!(
+        r#"with places as (
+               select id, variant as name, place = $3 as is_here, dense_rank() over (order by variant) as variant
                from evaluation_series
-               join exposures on exposures.series = evaluation_series.id
-               where evaluation_series.environment_id = $1 and evaluation_series.flag_id = $2
-                 and evaluation_series.reason = 'SPLIT' and evaluation_series.mode = 'single'
-                 and exposures.minute < $5
-               group by exposures.unit
-               having bool_or(evaluation_series.place = $3) and min(exposures.minute) >= $4
-                  and min(evaluation_series.variant) = max(evaluation_series.variant)),
+               where environment_id = $1 and flag_id = $2 and reason = 'SPLIT' and mode = 'single'),
+           units as materialized (
+               select exposures.unit, min(exposures.minute) as first_at, min(places.variant) as variant,
+                      bool_or(places.is_here) and min(exposures.minute) >= $4
+                      and min(places.variant) = max(places.variant) as is_counted
+               from places
+               join exposures on exposures.series = places.id
+               where exposures.minute < $5
+               group by exposures.unit),
            acts as (
-               select event_series.event, units.variant, units.unit, sum(unit_events.sum) as total
-               from event_series
-               join unit_events on unit_events.series = event_series.id
-               join units on units.unit = unit_events.unit and unit_events.minute >= units.first_at
-               where event_series.environment_id = $1 and event_series.event = any ($6)
+               select unit_events.series, unit_events.unit, units.variant, sum(unit_events.sum) as total
+               from units
+               join unit_events on unit_events.unit = units.unit and unit_events.minute >= units.first_at
+               where units.is_counted and unit_events.series = any ($6)
                  and unit_events.minute >= $4 and unit_events.minute < $5
-               group by event_series.event, units.variant, units.unit)
-           select event as "event!", variant as "variant!", count(*) as "active!", sum(total) as "sum!",
-                  -- Not by squares, which lose their digits where values are large and alike.
-                  var_pop(total) * count(*) as "squares!"
-           from acts
-           group by event, variant
-           order by event, variant"#,
+               group by unit_events.series, unit_events.unit, units.variant),
+           sums as (
+               select series, variant, count(*) as active, sum(total) as sum,
+                      -- Not by squares, which lose their digits where values are large and alike.
+                      var_pop(total) * count(*) as squares
+               from acts
+               group by series, variant)
+           select series, active as "active!", sum as "sum!", squares as "squares!",
+                  (select min(name) from places where places.variant = sums.variant) as "variant!"
+           from sums
+           order by 1, 5"#,
         scope.environment.uuid(),
         scope.flag.uuid(),
         scope.place,
         scope.from,
         scope.to,
-        events,
+        &ids,
     )
     .fetch_all(db)
     .await?;
-    Ok(sums)
+    let sums = rows.into_iter().filter_map(|row| {
+        let event = series.iter().find(|series| series.id == row.series)?.event.clone();
+        let (active, sum, squares) = (row.active, row.sum, row.squares);
+        Some(VariantEvents { event, variant: row.variant, active, sum, squares })
+    });
+    Ok(sums.collect())
 }

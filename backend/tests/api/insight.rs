@@ -5,15 +5,16 @@ use shared::model::timestamp::Timestamp;
 use time::{Duration, OffsetDateTime};
 use uuid::Uuid;
 
-use crate::flag::{boolean, on};
-use crate::support::{App, Person, new_id};
+use crate::flag::boolean;
+use crate::support::{App, new_id};
 
 /// A moment as a query has it.
-fn moment(at: OffsetDateTime) -> Timestamp {
+pub(crate) fn moment(at: OffsetDateTime) -> Timestamp {
     at.into()
 }
 
-fn floor(at: OffsetDateTime, length: Duration) -> OffsetDateTime {
+/// The hour, day or minute that a moment lies in.
+pub(crate) fn floor(at: OffsetDateTime, length: Duration) -> OffsetDateTime {
     let seconds = at.unix_timestamp().div_euclid(length.whole_seconds()) * length.whole_seconds();
     OffsetDateTime::from_unix_timestamp(seconds).expect("a time")
 }
@@ -83,6 +84,11 @@ async fn an_unknown_flag_is_told_with_who_asks_and_what_is_near() {
     assert_eq!(first["first_at"], json!(moment(now - Duration::MINUTE)));
     let all = ana.get("/projects/shop/counts/unknown").await.expect(200).body;
     assert_eq!((&all["total"], &all["items"][3]["status"]), (&json!(4_198), &json!("exists")));
+    let csv = ana.get("/projects/shop/counts/unknown?environment=production&format=csv").await.expect(200);
+    let name = csv.headers["content-disposition"].to_str().expect("text");
+    assert_eq!(name, "attachment; filename=\"shop-unknown-flags.csv\"");
+    let line = csv.text.lines().nth(1).expect("the first flag");
+    assert!(line.starts_with("chekout,production,") && line.contains(",web-1,4100,"), "{line}");
     let earlier = format!("/projects/shop/counts/unknown?to={}", moment(now - Duration::MINUTE));
     assert_eq!(ana.get(&earlier).await.expect(200).body["total"], 0);
 }
@@ -151,149 +157,6 @@ async fn a_wrong_range_or_environment_is_named() {
     ana.get("/projects/shop/flags/none/usage").await.expect(404);
 }
 
-/// A flag that was made so many days ago, on or off in production.
-async fn aged(app: &App, ana: &Person, key: &str, kind: &str, days: i64) -> Uuid {
-    let mut new = boolean(key);
-    new["definition"]["kind"] = kind.into();
-    new["start"] = json!({ "production": { "enabled": true } });
-    ana.post("/projects/shop/flags", new).await.expect(201);
-    let made = app.state.clock.now() - Duration::days(days);
-    sqlx::query_scalar("update flags set created_at = $2 where key = $1 returning id")
-        .bind(key)
-        .bind(made)
-        .fetch_one(&app.state.pool)
-        .await
-        .expect("the flag")
-}
-
-/// `flag` answered `variant` in production, first and last so many days ago.
-async fn answered(app: &App, flag: Uuid, variant: &str, mode: &str, first: i64, last: i64) {
-    let now = floor(app.state.clock.now(), Duration::MINUTE);
-    let place = if variant.is_empty() { "error GENERAL" } else { "default" };
-    sqlx::query(
-        "insert into evaluation_series (environment_id, flag_id, place, variant, reason, mode, first_at, last_at)
-         select id, $1, $2, $3, '', $4, $5, $6 from environments where key = 'production'",
-    )
-    .bind(flag)
-    .bind(place)
-    .bind(variant)
-    .bind(mode)
-    .bind(now - Duration::days(first))
-    .bind(now - Duration::days(last))
-    .execute(&app.state.pool)
-    .await
-    .expect("a series");
-}
-
-async fn counting_for(app: &App, days: i64) {
-    sqlx::query(
-        "insert into edge_series (environment_id, process, reason, mode, first_at, last_at)
-         select id, gen_random_uuid(), '', 'single', $1, $1 from environments where key = 'production'",
-    )
-    .bind(app.state.clock.now() - Duration::days(days))
-    .execute(&app.state.pool)
-    .await
-    .expect("a series");
-}
-
-/// Why each flag is stale, by key.
-async fn reasons(ana: &Person) -> Vec<(String, Vec<String>)> {
-    let found = ana.get("/projects/shop/stale-flags").await.expect(200).body;
-    let items = found["items"].as_array().expect("items").clone();
-    let sentence = |reason: &Value| reason["sentence"].as_str().expect("text").to_owned();
-    let mut reasons: Vec<_> = items
-        .iter()
-        .map(|flag| {
-            let reasons = flag["usage"]["reasons"].as_array().expect("reasons");
-            (flag["key"].as_str().expect("a key").to_owned(), reasons.iter().map(sentence).collect())
-        })
-        .collect();
-    reasons.sort();
-    reasons
-}
-
-#[tokio::test]
-async fn a_stale_flag_says_why_it_may_go() {
-    let app = App::start().await;
-    let ana = app.ana().await;
-    counting_for(&app, 100).await;
-    let never = aged(&app, &ana, "never", "operational", 91).await;
-    let unused = aged(&app, &ana, "unused", "kill_switch", 200).await;
-    let fixed = aged(&app, &ana, "fixed", "release", 39).await;
-    let old = aged(&app, &ana, "old", "experiment", 91).await;
-    let fresh = aged(&app, &ana, "fresh", "release", 10).await;
-    let steady = aged(&app, &ana, "steady", "operational", 300).await;
-    answered(&app, unused, "on", "single", 80, 45).await;
-    answered(&app, fixed, "off", "single", 39, 20).await;
-    answered(&app, fixed, "on", "single", 38, 0).await;
-    answered(&app, fixed, "", "single", 38, 0).await;
-    answered(&app, old, "on", "single", 38, 0).await;
-    answered(&app, old, "off", "single", 38, 3).await;
-    answered(&app, steady, "on", "single", 90, 0).await;
-    let expected = |key: &str, sentences: &[&str]| {
-        (key.to_owned(), sentences.iter().map(|text| String::from(*text)).collect::<Vec<_>>())
-    };
-    assert_eq!(
-        reasons(&ana).await,
-        [
-            expected("fixed", &["the same answer (on) to everyone in production for 20 days"]),
-            expected("never", &["nobody ever asked for it; it is 91 days old"]),
-            expected("old", &["an experiment flag usually goes after 40 days; this one is 91 days old"]),
-            expected("unused", &["nobody asked for it for 45 days"]),
-        ]
-    );
-    // A config that could give another answer, or a kill, ends what counts alone seem to say.
-    let part = json!({
-        "enabled": true, "off_variant": "off", "default_serve": { "variant": "on" },
-        "rules": [{ "id": "0192d4c5-7b7e-7000-8000-000000000001", "serve": { "variant": "off" } }]
-    });
-    let path = "/projects/shop/flags/fixed/environments/production";
-    ana.put(path, 1, json!({ "config": part })).await.expect(200);
-    assert!(reasons(&ana).await.iter().all(|(key, _)| key != "fixed"));
-    ana.put(path, 2, json!({ "config": on() })).await.expect(200);
-    assert!(reasons(&ana).await.iter().any(|(key, _)| key == "fixed"));
-    let kill = json!({ "environments": ["production"], "reason": "incident" });
-    ana.post("/projects/shop/flags/fixed/kill", kill).await.expect(200);
-    assert!(reasons(&ana).await.iter().all(|(key, _)| key != "fixed"));
-    let _ = (never, fresh);
-}
-
-#[tokio::test]
-async fn what_browsers_receive_is_never_called_unused() {
-    let app = App::start().await;
-    let ana = app.ana().await;
-    counting_for(&app, 100).await;
-    let sent = aged(&app, &ana, "sent", "operational", 91).await;
-    answered(&app, sent, "on", "single", 80, 45).await;
-    answered(&app, sent, "on", "bulk", 80, 1).await;
-    assert_eq!(reasons(&ana).await, []);
-    let usage = ana.get("/projects/shop/flags/sent/usage").await.expect(200).body;
-    assert_eq!(
-        (&usage["activity"], &usage["sentence"]),
-        (&json!("sent_in_bulk"), &json!("sent to browsers, use unknown"))
-    );
-    let production = &usage["environments"][2];
-    let now = floor(app.state.clock.now(), Duration::MINUTE);
-    assert_eq!(production["environment"], "production");
-    assert_eq!(production["evaluated_at"], json!(moment(now - Duration::days(45))), "by its key alone");
-    assert_eq!(production["sent_in_bulk_at"], json!(moment(now - Duration::days(1))));
-    assert_eq!(usage["environments"][0], json!({ "environment": "development" }));
-}
-
-#[tokio::test]
-async fn nothing_is_called_unused_before_counting_is_old_enough() {
-    let app = App::start().await;
-    let ana = app.ana().await;
-    aged(&app, &ana, "never", "operational", 91).await;
-    assert_eq!(reasons(&ana).await, [], "nothing was ever counted");
-    counting_for(&app, 29).await;
-    assert_eq!(reasons(&ana).await, []);
-    let usage = ana.get("/projects/shop/flags/never/usage").await.expect(200).body;
-    assert_eq!(usage["activity"], "too_early");
-    counting_for(&app, 31).await;
-    assert_eq!(reasons(&ana).await.len(), 1);
-}
-
 #[tokio::test]
 async fn a_loss_is_told_beside_what_arrived() {
     let app = App::start().await;
@@ -331,6 +194,8 @@ async fn a_loss_is_told_beside_what_arrived() {
     assert_eq!(day["sentence"], "1 gap, at most 4,200 of 48.2 M");
     assert_eq!((&day["evaluations"], &day["lost_max"]), (&json!(48_200_000), &json!(4_200)));
     assert_eq!(day["items"][0]["sentence"], "edge-3 was ended hard; at most 4,200 evaluations are lost");
+    let csv = ana.get("/counts/losses?format=csv").await.expect(200).text;
+    assert!(csv.starts_with("edge,process,cause,") && csv.lines().count() == 2 && csv.contains(",4200,true"), "{csv}");
     let week = format!("/counts/losses?from={}", moment(now - Duration::days(7)));
     let week = ana.get(&week).await.expect(200).body;
     assert_eq!(week["sentence"], "2 gaps, at most 4,207 of 48.2 M");
@@ -383,6 +248,14 @@ async fn an_edge_has_a_history_with_gaps_instead_of_zeros() {
         point(9, Some(31), Some(0.0))
     ]);
     assert_eq!(found["points"], expected);
+    let csv = format!("{path}?from={}&to={}&format=csv", moment(at(0)), moment(at(3)));
+    let csv = ana.get(&csv).await.expect(200).text;
+    let lines: Vec<String> = csv.lines().skip(1).map(str::to_owned).collect();
+    let [first, second, third] = [at(0), at(1), at(2)].map(moment);
+    assert_eq!(
+        lines,
+        [format!("{first},31000000,5,0,14,10"), format!("{second},31000000,0,0,,50"), format!("{third},,,,,"),]
+    );
     // Wider intervals where there would be more than 1,440.
     let to = now + Duration::days(3);
     let wide = ana.get(&format!("{path}?from={}&to={}", moment(now), moment(to))).await.expect(200).body;

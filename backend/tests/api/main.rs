@@ -16,4 +16,5 @@ mod reference;
 mod sdk_key;
 mod segment;
 mod session;
+mod stale;
 mod support;
