@@ -41,7 +41,7 @@ pub async fn dismiss_edge(
 /// How an edge was over time: memory, rate, what waits, how far behind; in the last hour when no range is given, at most 31
 /// days. Where it was not heard there is null.
 #[utoipa::path(get, path = "/api/v1/edges/{process}/history", tag = "edges",
-               params(("process" = String, Path), RangeQuery), responses((status = 200, body = EdgeHistory)))]
+               params(("process" = String, Path), RangeQuery), responses((status = 200, content((EdgeHistory = "application/json"), (String = "text/csv")))))]
 pub async fn edge_history(
     State(state): State<AppState>,
     _: SignedIn,

@@ -42,7 +42,7 @@ pub struct ExperimentQuery {
 /// any time, and whether users were divided as the split says.
 #[utoipa::path(get, path = "/api/v1/projects/{project}/flags/{flag}/experiment", tag = "experiments",
                params(("project" = String, Path), ("flag" = String, Path), ExperimentQuery),
-               responses((status = 200, body = ExperimentResult)))]
+               responses((status = 200, content((ExperimentResult = "application/json"), (String = "text/csv")))))]
 pub async fn get_experiment(
     State(state): State<AppState>,
     CanView(who): CanView,

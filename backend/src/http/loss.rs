@@ -33,7 +33,7 @@ const HEADER: [&str; 7] = ["edge", "process", "cause", "from", "to", "lost_max",
 /// Lists gaps in the counts with the most that each can have lost, beside what arrived; of the last 24 hours when no range
 /// is given.
 #[utoipa::path(get, path = "/api/v1/counts/losses", tag = "counts", params(RangeQuery),
-               responses((status = 200, body = CountLosses)))]
+               responses((status = 200, content((CountLosses = "application/json"), (String = "text/csv")))))]
 pub async fn list_losses(
     State(state): State<AppState>,
     _: SignedIn,

@@ -29,7 +29,7 @@ const HEADER: [&str; 7] = ["flag", "name", "kind", "created_at", "activity", "ev
 
 /// Lists flags that may go, each with its reasons in words.
 #[utoipa::path(get, path = "/api/v1/projects/{project}/stale-flags", tag = "flags",
-               params(("project" = String, Path), StaleQuery), responses((status = 200, body = StaleFlags)))]
+               params(("project" = String, Path), StaleQuery), responses((status = 200, content((StaleFlags = "application/json"), (String = "text/csv")))))]
 pub async fn list_stale_flags(
     State(state): State<AppState>,
     CanView(who): CanView,

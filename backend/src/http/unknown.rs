@@ -36,7 +36,7 @@ const HEADER: [&str; 9] =
 
 /// Lists flags that applications asked for and that nobody has, each with the nearest existing one.
 #[utoipa::path(get, path = "/api/v1/projects/{project}/counts/unknown", tag = "counts",
-               params(("project" = String, Path), UnknownQuery), responses((status = 200, body = UnknownFlags)))]
+               params(("project" = String, Path), UnknownQuery), responses((status = 200, content((UnknownFlags = "application/json"), (String = "text/csv")))))]
 pub async fn list_unknown_flags(
     State(state): State<AppState>,
     CanView(who): CanView,

@@ -52,7 +52,7 @@ pub fn check(cells: &[Cell]) -> Result<Ratio, NotYet> {
     if cells.len() < 2 {
         return Err(NotYet::OneVariant);
     }
-    let units: u64 = cells.iter().map(|cell| cell.units).sum();
+    let units = cells.iter().fold(0, |units: u64, cell| units.saturating_add(cell.units));
     if units < UNITS_MIN {
         return Err(NotYet::FewInAll { units });
     }

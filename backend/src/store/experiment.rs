@@ -74,14 +74,14 @@ pub async fn begin(pool: &PgPool) -> Result<Transaction<'static, Postgres>, Stor
     Ok(tx)
 }
 
-/// How many users each place of a flag ever gave a variant by a split.
+/// How many users each place of a flag ever gave a variant by a split; who was given several is counted with each.
 pub async fn list_places(
     db: &mut PgConnection,
     environment: EnvironmentId,
     flag: FlagId,
 ) -> Result<Vec<(String, i64)>, StoreError> {
     let rows = sqlx::query!(
-        r#"select evaluation_series.place, count(distinct exposures.unit) as "units!"
+        r#"select evaluation_series.place, count(*) as "units!"
            from evaluation_series
            join exposures on exposures.series = evaluation_series.id
            where evaluation_series.environment_id = $1 and evaluation_series.flag_id = $2

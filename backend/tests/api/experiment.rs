@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use backend::store::{self, StoreError};
 use serde_json::{Value, json};
 use time::{Duration, OffsetDateTime};
 use uuid::Uuid;
@@ -329,4 +330,17 @@ async fn a_spreadsheet_gets_the_same_figures() {
         assert_eq!(cell(0, name).parse::<f64>().ok(), value.as_f64(), "{name}");
     }
     assert_eq!((cell(0, "verdict"), cell(1, "is_control")), ("more".into(), "true".into()));
+}
+
+#[tokio::test]
+async fn a_statement_that_takes_too_long_is_told_from_a_database_that_fails() {
+    let app = App::start().await;
+    let mut tx = store::experiment::begin(&app.state.pool).await.expect("a read");
+    let limit: String = sqlx::query_scalar("show statement_timeout").fetch_one(&mut *tx).await.expect("a setting");
+    assert_eq!(limit, "10s");
+    sqlx::raw_sql("set local statement_timeout = '20ms'").execute(&mut *tx).await.expect("a setting");
+    let slow = sqlx::query("select pg_sleep(60)").execute(&mut *tx).await.expect_err("a cancelled statement");
+    assert!(StoreError::from(slow).is_cancelled());
+    let broken = sqlx::query("select 1").execute(&mut *tx).await.expect_err("a transaction that failed");
+    assert!(!StoreError::from(broken).is_cancelled());
 }

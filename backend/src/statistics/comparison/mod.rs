@@ -66,11 +66,11 @@ struct Single {
 /// Compares two rates.
 pub fn of_rates(variant: Proportion, control: Proportion) -> Result<Comparison, NotYet> {
     check_units(variant.units, control.units)?;
-    let active = variant.converted + control.converted;
+    let active = variant.converted.saturating_add(control.converted);
     if active < ACTIVE_MIN {
         return Err(NotYet::FewActive { active });
     }
-    let units = variant.units + control.units;
+    let units = variant.units.saturating_add(control.units);
     if units - active.min(units) < ACTIVE_MIN {
         return Err(NotYet::FewInactive { inactive: units - active.min(units) });
     }
@@ -98,7 +98,7 @@ pub fn of_rates(variant: Proportion, control: Proportion) -> Result<Comparison, 
 /// Compares two means.
 pub fn of_means(variant: Mean, control: Mean) -> Result<Comparison, NotYet> {
     check_units(variant.units, control.units)?;
-    let active = variant.active + control.active;
+    let active = variant.active.saturating_add(control.active);
     if active < ACTIVE_MIN {
         return Err(NotYet::FewActive { active });
     }

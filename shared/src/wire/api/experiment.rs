@@ -59,7 +59,7 @@ pub struct ExperimentPlace {
     pub place: String,
     /// The rule's name; empty for the default and where it has none.
     pub name: String,
-    /// Users it ever gave a variant, those who are in no figure included.
+    /// Users it ever gave a variant, also those who are in no figure; with several variants they count several times.
     pub exposed: u64,
 }
 
