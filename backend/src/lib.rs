@@ -15,5 +15,6 @@ pub mod leader;
 pub mod live;
 pub mod metrics;
 pub mod state;
+pub mod statistics;
 pub mod store;
 mod telemetry;

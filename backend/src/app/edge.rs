@@ -2,11 +2,23 @@
 
 use shared::model::id::{ProcessId, ProjectId};
 use shared::model::key::EnvironmentKey;
+use shared::model::timestamp::Timestamp;
 use shared::wire::api::edge::{EdgeList, ReceiptDetail};
+use shared::wire::api::insight::{EdgeHistory, EdgePoint};
+use time::Duration;
 
+use crate::app::range;
 use crate::error::AppError;
 use crate::state::AppState;
 use crate::store;
+use crate::store::edge::Sampled;
+
+/// The most points of a history.
+const POINTS_MAX: i64 = 1_440;
+/// How long what edges were like is kept.
+const HISTORY_MAX: Duration = Duration::days(31);
+/// Widths of a point, in minutes; the smallest that gives few enough points is taken.
+const INTERVALS: [i32; 4] = [1, 5, 15, 60];
 
 /// All edges.
 pub async fn list(state: &AppState) -> Result<EdgeList, AppError> {
@@ -34,4 +46,54 @@ pub async fn receipt(
     let found = found.ok_or_else(|| AppError::not_found("environment", environment))?;
     let newest = u64::try_from(found.revision).unwrap_or(0);
     Ok(state.live.receipt_detail(found.id, revision.unwrap_or(newest)))
+}
+
+/// How an edge was, minute by minute or in wider intervals; in the last hour when absent.
+pub async fn history(
+    state: &AppState,
+    process: ProcessId,
+    from: Option<Timestamp>,
+    to: Option<Timestamp>,
+) -> Result<EdgeHistory, AppError> {
+    let (from, to) = range::read(state.clock.now(), from, to, Duration::HOUR, HISTORY_MAX)?;
+    let (from, to) = (range::floor_minute(from), range::ceil_minute(to));
+    let minutes = (to - from).whole_minutes();
+    let width = INTERVALS.into_iter().find(|width| minutes <= POINTS_MAX * i64::from(*width)).unwrap_or(60);
+    let count = minutes.div_euclid(i64::from(width)) + i64::from(minutes % i64::from(width) != 0);
+    let mut db = state.pool.acquire().await?;
+    let name = store::edge::name(&mut db, process).await?;
+    let name = name.ok_or_else(|| AppError::not_found("edge", process))?;
+    // One interval more, as a rate needs what was counted before.
+    let interval = Duration::minutes(i64::from(width));
+    let samples = store::edge::list_samples(&mut db, process, from - interval, to, width).await?;
+    let mut points = vec![None; usize::try_from(count).unwrap_or(0)];
+    let mut before: Option<&Sampled> = None;
+    for sample in &samples {
+        if let Some(point) = usize::try_from(sample.slot - 1).ok().and_then(|at| points.get_mut(at)) {
+            *point = Some(point_of(sample, before));
+        }
+        before = Some(sample);
+    }
+    let to = from + interval * i32::try_from(count).unwrap_or(i32::MAX);
+    let interval_seconds = u32::try_from(interval.whole_seconds()).unwrap_or(u32::MAX);
+    Ok(EdgeHistory { process, name, from: from.into(), to: to.into(), interval_seconds, points })
+}
+
+/// A rate is what was counted since the interval just before; after a gap nobody knows when it was.
+fn point_of(sample: &Sampled, before: Option<&Sampled>) -> EdgePoint {
+    let rate = before.filter(|before| before.slot + 1 == sample.slot).map(|before| {
+        let seconds = (sample.last_minute - before.last_minute).as_seconds_f64();
+        unsigned(sample.counted - before.counted) as f64 / seconds.max(1.0)
+    });
+    EdgePoint {
+        memory_bytes: unsigned(sample.memory_bytes),
+        unsent: unsigned(sample.unsent),
+        revisions_behind: unsigned(sample.revisions_behind),
+        lag_ms: sample.lag_ms.map(unsigned),
+        evaluations_per_second: rate,
+    }
+}
+
+fn unsigned(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
 }

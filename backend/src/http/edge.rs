@@ -3,14 +3,22 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
 use shared::model::id::ProcessId;
+use shared::model::timestamp::Timestamp;
 use shared::wire::api::edge::EdgeList;
+use shared::wire::api::insight::EdgeHistory;
+use time::{Duration, OffsetDateTime};
 
 use crate::app;
 use crate::auth::permission::{CanManageInstallation, SignedIn};
 use crate::error::AppError;
-use crate::http::input::Path;
+use crate::http::csv::{Format, number, table};
+use crate::http::input::{Path, Query};
+use crate::http::loss::RangeQuery;
 use crate::state::AppState;
+
+const HEADER: [&str; 6] = ["from", "memory_bytes", "unsent", "revisions_behind", "lag_ms", "evaluations_per_second"];
 
 /// Lists edges with what they answer by.
 #[utoipa::path(get, path = "/api/v1/edges", tag = "edges", responses((status = 200, body = EdgeList)))]
@@ -28,4 +36,34 @@ pub async fn dismiss_edge(
 ) -> Result<StatusCode, AppError> {
     app::edge::dismiss(&state, process).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// How an edge was over time: memory, rate, what waits, how far behind; in the last hour when no range is given, at most 31
+/// days. Where it was not heard there is null.
+#[utoipa::path(get, path = "/api/v1/edges/{process}/history", tag = "edges",
+               params(("process" = String, Path), RangeQuery), responses((status = 200, content((EdgeHistory = "application/json"), (String = "text/csv")))))]
+pub async fn edge_history(
+    State(state): State<AppState>,
+    _: SignedIn,
+    Path(process): Path<ProcessId>,
+    Query(query): Query<RangeQuery>,
+) -> Result<Response, AppError> {
+    let found = app::edge::history(&state, process, query.from, query.to).await?;
+    if query.format.unwrap_or_default() == Format::Json {
+        return Ok(Json(found).into_response());
+    }
+    let mut at = OffsetDateTime::from(found.from);
+    let mut rows = Vec::with_capacity(found.points.len());
+    for point in &found.points {
+        rows.push(vec![
+            Timestamp::from(at).to_string(),
+            number(point.map(|point| point.memory_bytes)),
+            number(point.map(|point| point.unsent)),
+            number(point.map(|point| point.revisions_behind)),
+            number(point.and_then(|point| point.lag_ms)),
+            number(point.and_then(|point| point.evaluations_per_second)),
+        ]);
+        at += Duration::seconds(found.interval_seconds.into());
+    }
+    table(&format!("edge-{process}-history"), &HEADER, &rows)
 }

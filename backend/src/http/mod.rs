@@ -1,13 +1,17 @@
 //! HTTP: permission, input, one call into `app`, status and body. The whole API is on one screen in `router`.
 
 pub mod count;
+pub mod csv;
 pub mod edge;
 pub mod environment;
 pub mod event;
+pub mod experiment;
 pub mod flag;
 pub mod health;
 pub mod input;
 pub mod kill;
+pub mod loss;
+pub mod metric;
 pub mod openapi;
 pub mod project;
 pub mod router;
@@ -15,4 +19,6 @@ pub mod sdk_key;
 pub mod segment;
 pub mod session;
 pub mod setup;
+pub mod stale;
 pub mod ui;
+pub mod unknown;

@@ -14,7 +14,10 @@ use utoipa_swagger_ui::{Config, SwaggerUi};
 
 use crate::http::input::BODY_BYTES_MAX;
 use crate::http::openapi::ApiDoc;
-use crate::http::{count, edge, environment, event, flag, health, kill, project, sdk_key, segment, session, setup, ui};
+use crate::http::{
+    count, edge, environment, event, experiment, flag, health, kill, loss, metric, project, sdk_key, segment, session,
+    setup, stale, ui, unknown,
+};
 use crate::state::AppState;
 
 /// The API with its description.
@@ -36,12 +39,20 @@ pub fn api() -> OpenApiRouter<AppState> {
         .routes(routes!(count::get_top_flags))
         .routes(routes!(count::get_count_errors))
         .routes(routes!(count::get_flag_shares))
+        .routes(routes!(unknown::list_unknown_flags))
+        .routes(routes!(stale::list_stale_flags))
+        .routes(routes!(stale::get_flag_usage))
+        .routes(routes!(metric::list_metrics, metric::create_metric))
+        .routes(routes!(metric::update_metric, metric::delete_metric))
+        .routes(routes!(experiment::get_experiment))
+        .routes(routes!(loss::list_losses))
         .routes(routes!(segment::list_segments, segment::create_segment))
         .routes(routes!(segment::get_segment, segment::update_segment, segment::delete_segment))
         .routes(routes!(sdk_key::list_sdk_keys, sdk_key::create_sdk_key))
         .routes(routes!(sdk_key::revoke_sdk_key))
         .routes(routes!(edge::list_edges))
         .routes(routes!(edge::dismiss_edge))
+        .routes(routes!(edge::edge_history))
         .routes(routes!(event::follow_events))
 }
 

@@ -128,3 +128,64 @@ pub async fn dismiss(db: &mut PgConnection, process: ProcessId, at: OffsetDateTi
     sqlx::query!("select pg_notify($1, $2)", CHANNEL, process.to_string()).execute(db).await?;
     Ok(done.rows_affected() > 0)
 }
+
+/// How an edge was within one interval.
+#[derive(Clone, Copy, Debug)]
+pub struct Sampled {
+    /// Which interval, from 0.
+    pub slot: i32,
+    /// The most resident memory, in bytes.
+    pub memory_bytes: i64,
+    /// The most evaluations that waited.
+    pub unsent: i64,
+    /// The most revisions it lacked.
+    pub revisions_behind: i64,
+    /// The longest from commit to receipt.
+    pub lag_ms: Option<i64>,
+    /// Its last minute.
+    pub last_minute: OffsetDateTime,
+    /// Evaluations by then, since its process began.
+    pub counted: i64,
+}
+
+/// What was sampled of an edge within `[from, to)`, by intervals of so many minutes.
+pub async fn list_samples(
+    db: &mut PgConnection,
+    process: ProcessId,
+    from: OffsetDateTime,
+    to: OffsetDateTime,
+    interval_minutes: i32,
+) -> Result<Vec<Sampled>, StoreError> {
+    let samples = sqlx::query_as!(
+        Sampled,
+        r#"select floor(extract(epoch from minute - $2) / (60 * $4::integer))::integer as "slot!",
+                  max(memory_bytes) as "memory_bytes!", max(unsent) as "unsent!",
+                  max(revisions_behind) as "revisions_behind!", max(lag_ms) as lag_ms, max(minute) as "last_minute!",
+                  max(counted) as "counted!"
+           from edge_samples
+           where process = $1 and minute >= $2 and minute < $3
+           group by 1
+           order by 1"#,
+        process.uuid(),
+        from,
+        to,
+        interval_minutes,
+    )
+    .fetch_all(db)
+    .await?;
+    Ok(samples)
+}
+
+/// The name that an edge has or had; absent when nothing is known of it.
+pub async fn name(db: &mut PgConnection, process: ProcessId) -> Result<Option<String>, StoreError> {
+    let name = sqlx::query_scalar!(
+        r#"select name as "name!" from edges where process = $1
+           union all
+           (select edge_name from edge_samples where process = $1 order by minute desc limit 1)
+           limit 1"#,
+        process.uuid(),
+    )
+    .fetch_optional(db)
+    .await?;
+    Ok(name)
+}

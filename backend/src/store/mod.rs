@@ -6,15 +6,20 @@ pub mod config;
 pub mod count;
 pub mod edge;
 pub mod environment;
+pub mod experiment;
 pub mod flag;
 pub mod kill;
+pub mod loss;
+pub mod metric;
 pub mod migration;
 pub mod project;
 pub mod reference;
 pub mod sdk_key;
 pub mod segment;
 pub mod session;
+pub mod stale;
 pub mod state;
+pub mod unknown;
 pub mod user;
 
 use serde::Serialize;
@@ -58,6 +63,11 @@ impl StoreError {
             }
             _ => false,
         }
+    }
+
+    /// True when a statement took longer than it may.
+    pub fn is_cancelled(&self) -> bool {
+        matches!(self, Self::Database(sqlx::Error::Database(error)) if error.code().as_deref() == Some("57014"))
     }
 
     /// True when this constraint refused the row.

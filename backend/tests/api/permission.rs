@@ -46,6 +46,15 @@ fn table() -> Vec<(&'static str, &'static str, Needs, Option<Value>)> {
         ("get", "/projects/{project}/counts/summary", Viewer, None),
         ("get", "/projects/{project}/counts/flags", Viewer, None),
         ("get", "/projects/{project}/counts/errors", Viewer, None),
+        ("get", "/projects/{project}/counts/unknown", Viewer, None),
+        ("get", "/projects/{project}/stale-flags", Viewer, None),
+        ("get", "/projects/{project}/flags/{flag}/usage", Viewer, None),
+        ("get", "/projects/{project}/flags/{flag}/experiment", Viewer, None),
+        ("get", "/projects/{project}/metrics", Viewer, None),
+        ("post", "/projects/{project}/metrics", Editor, Some(json!({}))),
+        ("patch", "/projects/{project}/metrics/{metric}", Editor, Some(json!({}))),
+        ("delete", "/projects/{project}/metrics/{metric}", Editor, None),
+        ("get", "/counts/losses", SignedIn, None),
         ("get", "/projects/{project}/segments", Viewer, None),
         ("post", "/projects/{project}/segments", Editor, Some(json!({}))),
         ("get", "/projects/{project}/segments/{segment}", Viewer, None),
@@ -56,6 +65,7 @@ fn table() -> Vec<(&'static str, &'static str, Needs, Option<Value>)> {
         ("post", "/projects/{project}/keys/{key}/revoke", Admin, Some(json!({}))),
         ("get", "/edges", SignedIn, None),
         ("delete", "/edges/{process}", InstallationAdmin, None),
+        ("get", "/edges/{process}/history", SignedIn, None),
         ("get", "/events", SignedIn, None),
     ]
 }
@@ -98,6 +108,7 @@ async fn every_role_may_what_the_table_says_and_nothing_else() {
                 .replace("{flag}", "checkout")
                 .replace("{environment}", "production")
                 .replace("{segment}", "none")
+                .replace("{metric}", "00000000-0000-0000-0000-000000000000")
                 .replace("{key}", "00000000-0000-0000-0000-000000000000")
                 .replace("{process}", "00000000-0000-0000-0000-000000000000");
             let verb: Method = method.to_uppercase().parse().expect("a method");

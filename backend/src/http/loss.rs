@@ -1,0 +1,58 @@
+//! What was counted on edges and did not arrive.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use shared::model::timestamp::Timestamp;
+use shared::wire::api::insight::{CountLoss, CountLosses};
+use utoipa::IntoParams;
+
+use crate::app;
+use crate::auth::permission::SignedIn;
+use crate::error::AppError;
+use crate::http::csv::{Format, table, text};
+use crate::http::input::Query;
+use crate::state::AppState;
+
+/// Which time to look at.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub struct RangeQuery {
+    /// First moment.
+    pub from: Option<Timestamp>,
+    /// One past the last moment; now when absent.
+    pub to: Option<Timestamp>,
+    /// `json` or `csv`.
+    pub format: Option<Format>,
+}
+
+const HEADER: [&str; 7] = ["edge", "process", "cause", "from", "to", "lost_max", "is_final"];
+
+/// Lists gaps in the counts with the most that each can have lost, beside what arrived; of the last 24 hours when no range
+/// is given.
+#[utoipa::path(get, path = "/api/v1/counts/losses", tag = "counts", params(RangeQuery),
+               responses((status = 200, content((CountLosses = "application/json"), (String = "text/csv")))))]
+pub async fn list_losses(
+    State(state): State<AppState>,
+    _: SignedIn,
+    Query(query): Query<RangeQuery>,
+) -> Result<Response, AppError> {
+    let found = app::loss::list(&state, query.from, query.to).await?;
+    if query.format.unwrap_or_default() == Format::Json {
+        return Ok(Json(found).into_response());
+    }
+    let row = |loss: &CountLoss| {
+        vec![
+            text(&loss.edge),
+            loss.process.to_string(),
+            loss.cause.clone(),
+            loss.from.to_string(),
+            loss.to.to_string(),
+            loss.lost_max.to_string(),
+            loss.is_final.to_string(),
+        ]
+    };
+    table("lost-counts", &HEADER, &found.items.iter().map(row).collect::<Vec<_>>())
+}

@@ -1,0 +1,63 @@
+//! Flags that applications ask for and nobody has.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use shared::model::key::EnvironmentKey;
+use shared::model::timestamp::Timestamp;
+use shared::wire::api::insight::{UnknownFlag, UnknownFlags};
+use utoipa::IntoParams;
+
+use crate::app;
+use crate::auth::permission::CanView;
+use crate::error::AppError;
+use crate::http::csv::{Format, number, table, text};
+use crate::http::input::Query;
+use crate::state::AppState;
+
+/// Where and when to look.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub struct UnknownQuery {
+    /// Where; everywhere when absent.
+    environment: Option<EnvironmentKey>,
+    /// First moment; 24 hours before `to` when absent.
+    from: Option<Timestamp>,
+    /// One past the last moment; now when absent.
+    to: Option<Timestamp>,
+    /// `json` or `csv`.
+    format: Option<Format>,
+}
+
+const HEADER: [&str; 9] =
+    ["flag", "environment", "sdk_key", "sdk_key_name", "count", "first_at", "last_at", "nearest", "sentence"];
+
+/// Lists flags that applications asked for and that nobody has, each with the nearest existing one.
+#[utoipa::path(get, path = "/api/v1/projects/{project}/counts/unknown", tag = "counts",
+               params(("project" = String, Path), UnknownQuery), responses((status = 200, content((UnknownFlags = "application/json"), (String = "text/csv")))))]
+pub async fn list_unknown_flags(
+    State(state): State<AppState>,
+    CanView(who): CanView,
+    Query(query): Query<UnknownQuery>,
+) -> Result<Response, AppError> {
+    let found = app::unknown::list(&state, who.id(), query.environment.as_ref(), query.from, query.to).await?;
+    if query.format.unwrap_or_default() == Format::Json {
+        return Ok(Json(found).into_response());
+    }
+    let row = |flag: &UnknownFlag| {
+        vec![
+            text(&flag.key),
+            flag.environment.to_string(),
+            flag.sdk_key.to_string(),
+            text(&flag.sdk_key_name),
+            flag.count.to_string(),
+            flag.first_at.to_string(),
+            flag.last_at.to_string(),
+            number(flag.nearest.as_ref()),
+            text(&flag.sentence),
+        ]
+    };
+    table(&format!("{}-unknown-flags", who.project.key), &HEADER, &found.items.iter().map(row).collect::<Vec<_>>())
+}
