@@ -122,6 +122,42 @@ fn looking_every_day_at_a_thousand_experiments_without_effect_misleads_in_at_mos
     assert!(by_rate * 20 <= EXPERIMENTS && by_mean * 20 <= EXPERIMENTS, "uneven shares: {by_rate}, {by_mean}");
 }
 
+/// A day of a user who came on the first: what they spent so far, and now and then more of it.
+fn spend(totals: &mut [f64], dice: &mut Dice) {
+    for total in totals {
+        if dice.share() < 0.1 {
+            *total += dice.money();
+        }
+    }
+}
+
+fn mean_of(totals: &[f64]) -> Mean {
+    let spenders = totals.iter().filter(|total| **total > 0.0);
+    let (active, sum) = (spenders.clone().count(), totals.iter().sum::<f64>());
+    let mean = sum / active.max(1) as f64;
+    let squares = spenders.map(|total| (total - mean) * (total - mean)).sum();
+    Mean { units: totals.len() as u64, active: active as u64, sum, squares }
+}
+
+#[test]
+fn the_same_users_who_spend_more_every_day_do_not_mislead_either() {
+    let mut dice = Dice(10);
+    let mut misled = 0;
+    for _ in 0..EXPERIMENTS {
+        let (mut one, mut base) = ([0.0; 400], [0.0; 400]);
+        let mut differs = false;
+        for _ in 0..DAYS {
+            spend(&mut one, &mut dice);
+            spend(&mut base, &mut dice);
+            differs |= comparison::of_means(mean_of(&one), mean_of(&base))
+                .is_ok_and(|found| found.always_valid.excludes_zero());
+        }
+        misled += u64::from(differs);
+    }
+    println!("{misled} of {EXPERIMENTS}");
+    assert!(misled * 20 <= EXPERIMENTS, "{misled}");
+}
+
 #[test]
 fn planted_effects_are_found() {
     let base = Traffic { daily: 200, rate: 0.10, value: 10.0 };
