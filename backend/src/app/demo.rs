@@ -7,11 +7,12 @@ use shared::model::id::ProjectId;
 use shared::model::sdk_key::SdkKeyKind;
 use shared::wire::api::environment::CreateEnvironment;
 use shared::wire::api::flag::{CreateFlag, SaveConfig};
+use shared::wire::api::metric::CreateMetric;
 use shared::wire::api::project::CreateProject;
 use shared::wire::api::sdk_key::CreateSdkKey;
 use shared::wire::api::segment::CreateSegment;
 
-use crate::app::{flag, project, sdk_key, segment, setup};
+use crate::app::{flag, metric, project, sdk_key, segment, setup};
 use crate::auth::permission::Actor;
 use crate::error::AppError;
 use crate::state::AppState;
@@ -55,6 +56,9 @@ pub async fn create(
     for (key, environment, config, note) in configs()? {
         set_up(state, &ana, id, key, environment, config, note).await?;
     }
+    for new in metrics()? {
+        metric::create(state, &ana, id, new).await?;
+    }
     let mut secrets = Vec::new();
     for (environment, name, _) in ENVIRONMENTS {
         let new = CreateSdkKey {
@@ -67,6 +71,14 @@ pub async fn create(
         secrets.push((environment, sdk_key::create(state, &ana, id, new).await?.secret));
     }
     Ok(Some(secrets))
+}
+
+/// What the experiment is judged by; the demo's shop tells of purchases.
+fn metrics() -> Result<Vec<CreateMetric>, AppError> {
+    read(json!([
+        { "name": "Purchases", "event": "purchase", "kind": "conversion" },
+        { "name": "Basket value", "event": "purchase", "kind": "numeric" },
+    ]))
 }
 
 async fn set_up(

@@ -1,8 +1,8 @@
 //! The ids of series: out of memory where they are known, else out of the database, where missing ones are made.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use hashbrown::{HashMap, HashSet};
 use time::OffsetDateTime;
 use tokio_postgres::Transaction;
 use uuid::Uuid;
@@ -41,6 +41,12 @@ pub(super) struct Resolved {
     learned: Vec<(Arc<SeriesKey>, Known)>,
 }
 
+impl Known {
+    fn spans(self, (first, last): (i64, i64)) -> bool {
+        self.first <= first && last <= self.last
+    }
+}
+
 impl SeriesCache {
     /// Forgets everything when series were removed since.
     pub(super) fn follow(&mut self, generation: i64) {
@@ -66,11 +72,16 @@ pub(super) async fn resolve(
     cache: &SeriesCache,
     sums: &mut Sums,
 ) -> Result<Resolved, tokio_postgres::Error> {
-    let mut found: HashMap<usize, Known> = HashMap::with_capacity(sums.series.len());
+    // What the cache does not hold, or holds otherwise.
+    let mut found: HashMap<usize, Known> = HashMap::new();
     let mut missing: [Vec<usize>; 5] = Default::default();
+    let mut ids = Vec::with_capacity(sums.series.len());
     for (at, key) in sums.series.iter().enumerate() {
-        match cache.known.get(key) {
-            Some(known) => drop(found.insert(at, *known)),
+        let known = cache.known.get(key);
+        ids.push(known.map(|known| known.id));
+        match known {
+            Some(known) if !known.spans(sums.spans[at]) => drop(found.insert(at, *known)),
+            Some(_) => {}
             None => missing[table_of(key)].push(at),
         }
     }
@@ -83,7 +94,11 @@ pub(super) async fn resolve(
         make(tx, table, sums, missing, &mut found).await?;
     }
     move_spans(tx, sums, &mut found).await?;
-    let ids = (0..sums.series.len()).map(|at| found.get(&at).map(|known| known.id)).collect();
+    // Some may have come to stand for others.
+    ids.resize(sums.series.len(), None);
+    for (at, known) in &found {
+        ids[*at] = Some(known.id);
+    }
     let learned = found.into_iter().map(|(at, known)| (sums.series[at].clone(), known)).collect();
     Ok(Resolved { ids, learned })
 }
@@ -165,7 +180,7 @@ async fn move_spans(
     let mut moved: [Vec<(i64, i64, i64)>; 5] = Default::default();
     for (at, known) in found.iter_mut() {
         let (first, last) = sums.spans[*at];
-        if first < known.first || last > known.last {
+        if !known.spans((first, last)) {
             known.first = known.first.min(first);
             known.last = known.last.max(last);
             moved[table_of(&sums.series[*at])].push((known.id, known.first, known.last));
@@ -255,7 +270,7 @@ async fn limit_events(
         held.insert(row.get(0), usize::try_from(row.get::<_, i64>(1)).unwrap_or(usize::MAX));
     }
     missing.sort_by_cached_key(|at| sort_key(&sums.series[*at]));
-    let mut refused = std::collections::HashSet::new();
+    let mut refused = HashSet::new();
     missing.retain(|at| {
         let SeriesKey::Event { environment, event } = &*sums.series[*at] else { return true };
         let held = held.entry(environment.uuid()).or_default();

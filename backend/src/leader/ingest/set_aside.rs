@@ -1,6 +1,6 @@
 //! Batches that cannot be added, kept for somebody to look at.
 
-use shared::wire::count::Confirmation;
+use shared::wire::count::{BATCH_BYTES_MAX, Confirmation};
 use time::OffsetDateTime;
 use tokio_postgres::Client;
 
@@ -18,7 +18,7 @@ const TRIM: &str = "
 delete from set_aside_batches
 where id in (select id from set_aside_batches order by at desc, id desc offset $1)";
 
-/// Keeps the bytes of a batch with the reason.
+/// Keeps the bytes of a batch with the reason; of one that is too long its beginning.
 pub(super) async fn keep(
     client: &Client,
     subject: &str,
@@ -27,6 +27,7 @@ pub(super) async fn keep(
     payload: &[u8],
     now: OffsetDateTime,
 ) -> Result<(), tokio_postgres::Error> {
+    let payload = &payload[..payload.len().min(BATCH_BYTES_MAX)];
     let process = identity.map(|identity| identity.process.uuid());
     let sequence = identity.and_then(|identity| i64::try_from(identity.sequence).ok());
     let reason: String = reason.chars().filter(|character| *character != '\0').take(REASON_MAX).collect();

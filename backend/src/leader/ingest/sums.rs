@@ -1,8 +1,9 @@
 //! What batches add up to, by series and minute: pure, and small before it meets the database.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use hashbrown::HashMap;
 use shared::evaluation::Reason;
 use shared::model::id::{EnvironmentId, FlagId, ProcessId, SdkKeyId};
 use shared::wire::count::{CountBatch, FUTURE_MINUTES_MAX, Mode, PAST_MINUTES_MAX};

@@ -61,7 +61,7 @@ impl Admin {
     /// Evaluations of a flag that PostgreSQL holds.
     pub(crate) async fn counted(&self, flag: &str) -> u64 {
         let path =
-            format!("/projects/shop/counts?environment=production&flag={flag}&from=2026-01-01T00:00:00Z&interval=day");
+            format!("/projects/shop/counts?environment=production&flag={flag}");
         self.get(&path).await["total"].as_u64().expect("a total")
     }
 
@@ -82,7 +82,7 @@ impl Admin {
     pub(crate) async fn wait_for_loss(&self, limit: Duration, stack: &Stack) -> u64 {
         let end = Instant::now() + limit;
         loop {
-            let losses = self.get("/counts/losses?from=2026-01-01T00:00:00Z").await;
+            let losses = self.get("/counts/losses").await;
             let items = losses["items"].as_array().expect("a list");
             let killed = items.iter().find(|loss| loss["cause"] == "killed" && loss["is_final"] == true);
             if let Some(loss) = killed {

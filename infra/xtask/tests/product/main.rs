@@ -4,6 +4,7 @@ mod browser;
 mod bundle;
 mod client;
 mod count;
+mod experiment;
 mod outage;
 mod propagation;
 mod support;

@@ -80,7 +80,7 @@ impl Admin {
 
     /// Evaluations of a flag that PostgreSQL holds.
     pub(crate) async fn counted(&self, flag: &str) -> u64 {
-        let path = format!("/counts?environment=production&flag={flag}&from=2026-01-01T00:00:00Z&interval=day");
+        let path = format!("/counts?environment=production&flag={flag}");
         self.call(Method::GET, &path, None, None).await["total"].as_u64().expect("a total")
     }
 
