@@ -24,7 +24,7 @@ use crate::state::AppState;
 pub struct ExperimentQuery {
     /// Where.
     environment: EnvironmentKey,
-    /// Users whose first exposure is earlier are left out; the last change of the split when absent.
+    /// Users whose first exposure is before this minute are left out; the last change of the split when absent.
     from: Option<Timestamp>,
     /// What is later is left out; now when absent.
     to: Option<Timestamp>,

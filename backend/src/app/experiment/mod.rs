@@ -185,7 +185,7 @@ fn period(
     let now = state.clock.now();
     if question.from.is_some() {
         let (from, to) = range::read(now, question.from, question.to, RANGE_MAX, RANGE_MAX)?;
-        return Ok((range::ceil_minute(from), range::ceil_minute(to)));
+        return Ok((range::floor_minute(from), range::ceil_minute(to)));
     }
     let to = question.to.map_or_else(|| range::floor_minute(now) + Duration::MINUTE, OffsetDateTime::from);
     let from = range::ceil_minute(since.max(to.saturating_sub(RANGE_MAX)));

@@ -1,12 +1,14 @@
 //! An experiment from the application's first question to its result, and a key that nobody knows.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use reqwest::Method;
 use serde_json::{Value, json};
+use tokio::time::sleep;
 use xtask::stack::Options;
 
-use crate::support::Product;
+use crate::support::{PATIENCE, Product};
 
 const FLAG: &str = "checkout/theme";
 const USERS: usize = 600;
@@ -46,13 +48,15 @@ async fn every_user_of_an_experiment_is_counted_once_with_what_they_bought() {
     let from = flag["created_at"].as_str().expect("a time");
     let path = format!("/flags/checkout%2Ftheme/experiment?environment=production&from={from}");
     let read = || async { product.api(Method::GET, &path, None, None).await };
-    product
-        .wait_for("all users and all that they bought arrive", || async {
-            let result = read().await;
-            figures(&result, "units") == users && active(&result, "Purchases") == buyers
-        })
-        .await;
-    let result = read().await;
+    let end = Instant::now() + PATIENCE;
+    let result = loop {
+        let result = read().await;
+        if figures(&result, "units") == users && active(&result, "Purchases") == buyers {
+            break result;
+        }
+        assert!(Instant::now() < end, "users {users:?}, buyers {buyers:?}, but {result}\n{}", product.stack.logs());
+        sleep(Duration::from_millis(100)).await;
+    };
     assert_eq!((&result["control"], &result["in_several_variants"]), (&json!("control"), &json!(0)), "{result}");
     assert_eq!(result["ratio"]["is_mismatch"], false, "{result}");
     let green = &metric(&result, "Purchases")["variants"][1];
