@@ -62,9 +62,11 @@ struct Period {
 impl Range {
     /// The whole minutes that hold it.
     fn period(self, now: OffsetDateTime) -> Result<Period, AppError> {
-        let to = minute_of(self.to.unwrap_or(now) + time::Duration::MINUTE - time::Duration::NANOSECOND);
-        // The current minute is counting and belongs to it.
-        let to = if self.to.is_none() { minute_of(now) + 1 } else { to };
+        let to = match self.to {
+            Some(to) => minute_of(to + time::Duration::MINUTE - time::Duration::NANOSECOND),
+            // The current minute is counting and belongs to it.
+            None => minute_of(now) + 1,
+        };
         let from = match (self.from, self.last_minutes) {
             (Some(_), Some(_)) => {
                 return Err(AppError::field("last_minutes", "says the same as from; leave one of them out"));

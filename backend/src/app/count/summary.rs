@@ -143,7 +143,7 @@ fn spark_edges(from: i64, to: i64) -> Vec<i64> {
         HOUR..DAY => HOUR,
         _ => DAY,
     };
-    let step = ((to - from + SPARKS * grain / 2) / (SPARKS * grain)).max(1) * grain;
+    let step = (to - from + SPARKS * grain - 1) / (SPARKS * grain) * grain;
     let end = (to + grain - 1).div_euclid(grain) * grain;
     let mut edges: Vec<i64> =
         (0..=SPARKS).map(|part| end - part * step).take_while(|edge| *edge > from - step).collect();
@@ -179,8 +179,12 @@ mod tests {
     fn sparks_end_with_the_time_and_use_whole_hours_and_days() {
         let hours = spark_edges(617, 617 + DAY);
         assert_eq!((hours.len(), hours[24], hours[24] - hours[23]), (25, 11 * HOUR + DAY, HOUR));
-        let days = spark_edges(0, 48 * DAY + 5);
-        assert_eq!((days.len(), days[24], days[1] - days[0]), (25, 49 * DAY, 2 * DAY));
+        let days = spark_edges(5, 30 * DAY + 5);
+        assert_eq!(
+            (days.len(), days[16], days[0], days[1]),
+            (17, 31 * DAY, -DAY, DAY),
+            "30 days are 15 parts of 2, and one"
+        );
         assert_eq!(spark_edges(100, 103), [100, 101, 102, 103]);
         assert_eq!(spark_edges(100, 160).len(), 21, "60 minutes are 20 parts of 3");
     }

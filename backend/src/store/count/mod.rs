@@ -92,11 +92,13 @@ pub struct Loss {
 
 /// Begins a read of one moment, in which roll-ups and what they were made of agree. A statement ends after 10 s; plans are
 /// made for the values at hand, and never compiled, which takes longer than they do. Sums are made in memory and by hashing:
-/// the planner takes series for fewer than they are, and would rather sort.
+/// the planner takes series for fewer than they are, and would rather sort. Pages of the last days are in memory, wherever
+/// they lie.
 pub async fn begin(pool: &PgPool) -> Result<Transaction<'static, Postgres>, StoreError> {
     let mut tx = pool.begin_with("begin isolation level repeatable read read only").await?;
     let settings = "set local statement_timeout = '10s'; set local jit = off; set local work_mem = '32MB'; \
-                    set local enable_sort = off; set local plan_cache_mode = force_custom_plan";
+                    set local enable_sort = off; \
+                    set local random_page_cost = 1.1; set local plan_cache_mode = force_custom_plan";
     sqlx::raw_sql(settings).execute(&mut *tx).await?;
     Ok(tx)
 }
