@@ -90,6 +90,6 @@ pub struct BusyFlag {
     pub total: u64,
     /// Their part of all, 0 to 1.
     pub share: f64,
-    /// 24 equal parts of the time, or fewer where that is too fine for what is kept.
+    /// The same by parts of the time, at most 25 and equal but for the first and the last.
     pub spark: Vec<u64>,
 }
