@@ -1,7 +1,7 @@
 //! Reading counts: series for charts, totals, top flags, errors, and shares beside what is configured.
 //!
 //! Everything is read in one moment of the database: roll-ups and what is not rolled up yet agree there, so sums are exact
-//! at every time. Which table holds what is decided in [`cover`], where buckets begin in [`bucket`].
+//! at every time. Which table holds what is decided in `cover`, where buckets begin in `bucket`.
 
 mod bucket;
 mod cover;
