@@ -94,11 +94,15 @@ pub struct Loss {
 /// made for the values at hand, and never compiled, which takes longer than they do. Sums are made in memory and by hashing:
 /// the planner takes series for fewer than they are, and would rather sort. Pages of the last days are in memory, wherever
 /// they lie.
+///
+/// The moment is that of the first read after this, and the lock comes before it: a partition that is dropped together with
+/// its time is gone for older moments, too, so one that is dropped right now is waited for, and later ones wait for us.
 pub async fn begin(pool: &PgPool) -> Result<Transaction<'static, Postgres>, StoreError> {
     let mut tx = pool.begin_with("begin isolation level repeatable read read only").await?;
     let settings = "set local statement_timeout = '10s'; set local jit = off; set local work_mem = '32MB'; \
                     set local enable_sort = off; \
-                    set local random_page_cost = 1.1; set local plan_cache_mode = force_custom_plan";
+                    set local random_page_cost = 1.1; set local plan_cache_mode = force_custom_plan; \
+                    lock table minute_counts in access share mode";
     sqlx::raw_sql(settings).execute(&mut *tx).await?;
     Ok(tx)
 }

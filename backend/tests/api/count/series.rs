@@ -219,6 +219,33 @@ async fn edges_are_labelled_as_they_are_where_minutes_are_gone() {
 }
 
 #[tokio::test]
+async fn minutes_that_go_while_somebody_reads_are_missed_by_nobody() {
+    let app = App::start().await;
+    let (ana, counted) = shop(&app).await;
+    let db = &app.state.pool;
+    let partition =
+        "create table minutes_gone partition of minute_counts for values from ('2024-05-01Z') to ('2024-05-02Z')";
+    sqlx::query(partition).execute(db).await.expect("a partition");
+    let at = datetime!(2024-05-01 10:07 UTC);
+    counted.add(db, at, 5).await;
+    counted.add(db, at + Duration::minutes(30), 6).await;
+    roll_up(db, at + Duration::DAY).await;
+    let mut retention = db.begin().await.expect("a transaction");
+    for statement in ["drop table minutes_gone", "update count_horizons set minutes_from = '2024-05-02Z'"] {
+        sqlx::query(statement).execute(&mut *retention).await.expect("retention");
+    }
+    let reading = tokio::spawn(async move { read(&ana, at, at + Duration::minutes(40), "interval=minute").await });
+    let waiting = "select count(*) from pg_locks where not granted and relation = 'minute_counts'::regclass
+                   and database = (select oid from pg_database where datname = current_database())";
+    while sqlx::query_scalar::<_, i64>(waiting).fetch_one(db).await.expect("locks") == 0 {
+        tokio::task::yield_now().await;
+    }
+    retention.commit().await.expect("a commit");
+    let series = reading.await.expect("an answer");
+    assert_eq!((&series["total"], &series["edges_exact"]), (&json!(11), &json!(false)));
+}
+
+#[tokio::test]
 async fn the_biggest_twenty_flags_are_lines_and_the_rest_is_added_up_removed_ones_included() {
     let app = App::start().await;
     let (ana, counted) = shop(&app).await;
