@@ -20,17 +20,6 @@ pub(super) enum Grain {
     Day,
 }
 
-impl Grain {
-    /// As queries name it.
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Self::Minute => "minute",
-            Self::Hour => "hour",
-            Self::Day => "day",
-        }
-    }
-}
-
 /// Rows of one table within `[from, to)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Piece {

@@ -42,7 +42,7 @@ pub async fn errors(
     let environments = reading.environment_ids();
     let series = store::count::list_errors(&mut reading.tx, &environments).await?;
     let label = |of: &ErrorSeries| format!("{}\t{}", of.flag_id, of.place);
-    let chosen: Vec<Labelled> = series.iter().map(|of| Labelled { id: of.id, label: label(of) }).collect();
+    let chosen: Vec<Labelled> = series.iter().map(|of| Labelled { label: label(of), ids: vec![of.id] }).collect();
     let counts = reading.add_up(&chosen, &edges, &kept).await?;
     let mut sums: BTreeMap<String, FlagError> = BTreeMap::new();
     for of in series {

@@ -1,7 +1,7 @@
 //! Reading counts: series for charts, totals, top flags, errors, and shares beside what is configured.
 //!
 //! Everything is read in one moment of the database: roll-ups and what is not rolled up yet agree there, so sums are exact
-//! at every time. Which table holds what is decided in [`cover`], where buckets begin in [`bucket`].
+//! at every time. Which table holds what is decided in `cover`, where buckets begin in `bucket`.
 
 mod bucket;
 mod cover;
@@ -28,12 +28,12 @@ use time::OffsetDateTime;
 use uuid::Uuid;
 
 use self::bucket::{minute_of, moment};
-use self::cover::{DAY, Kept, Piece};
+use self::cover::{DAY, Grain, Kept, Piece};
 use crate::error::AppError;
 use crate::state::AppState;
 use crate::store;
 use crate::store::StoreError;
-use crate::store::count::{BucketSum, EvaluationFilter, Labelled, Named};
+use crate::store::count::{BucketSum, EvaluationFilter, Labelled, Named, Span, Spans};
 use crate::store::environment::Environment;
 
 /// Without a beginning, this many minutes are read.
@@ -62,9 +62,11 @@ struct Period {
 impl Range {
     /// The whole minutes that hold it.
     fn period(self, now: OffsetDateTime) -> Result<Period, AppError> {
-        let to = minute_of(self.to.unwrap_or(now) + time::Duration::MINUTE - time::Duration::NANOSECOND);
-        // The current minute is counting and belongs to it.
-        let to = if self.to.is_none() { minute_of(now) + 1 } else { to };
+        let to = match self.to {
+            Some(to) => minute_of(to + time::Duration::MINUTE - time::Duration::NANOSECOND),
+            // The current minute is counting and belongs to it.
+            None => minute_of(now) + 1,
+        };
         let from = match (self.from, self.last_minutes) {
             (Some(_), Some(_)) => {
                 return Err(AppError::field("last_minutes", "says the same as from; leave one of them out"));
@@ -162,18 +164,18 @@ impl Reading {
     /// Sums of series by label, between edges that are honoured by what is kept. What was never counted has no line.
     async fn add_up(&mut self, chosen: &[Labelled], edges: &[i64], kept: &Kept) -> Result<Sums, AppError> {
         let mut sums = Sums::new();
-        let numbers: BTreeMap<&str, i32> = chosen.iter().map(|series| series.label.as_str()).zip(0..).collect();
-        let names: HashMap<i32, &str> = numbers.iter().map(|(label, number)| (*number, *label)).collect();
-        let ids: Vec<i64> = chosen.iter().map(|series| series.id).collect();
-        let labels: Vec<i32> = chosen.iter().filter_map(|series| numbers.get(series.label.as_str()).copied()).collect();
+        let names: Vec<&str> = chosen.iter().map(|series| series.label.as_str()).collect();
+        let ids: Vec<i64> = chosen.iter().flat_map(|series| series.ids.iter().copied()).collect();
+        let labels = chosen.iter().zip(0..).flat_map(|(series, number)| std::iter::repeat_n(number, series.ids.len()));
+        let labels: Vec<i32> = labels.collect();
         if ids.is_empty() {
             return Ok(sums);
         }
         let moments: Vec<OffsetDateTime> = edges.iter().copied().map(moment).collect();
-        for piece in kept.cover(edges) {
-            let found = store::count::add_up(&mut self.tx, &ids, &labels, &moments, stored(piece)).await;
-            for BucketSum { bucket, label, count } in found.map_err(too_much)? {
-                let Some(name) = names.get(&label) else { continue };
+        for spans in spans_of(&kept.cover(edges)) {
+            let found = store::count::add_up(&mut self.tx, &ids, &labels, &moments, &spans).await.map_err(too_much)?;
+            for BucketSum { bucket, label, count } in found {
+                let Some(name) = usize::try_from(label).ok().and_then(|label| names.get(label)) else { continue };
                 let buckets = sums.entry((*name).to_owned()).or_insert_with(|| vec![0; edges.len().saturating_sub(1)]);
                 let at = usize::try_from(bucket).unwrap_or(0).wrapping_sub(1);
                 if let Some(sum) = buckets.get_mut(at) {
@@ -216,8 +218,30 @@ impl Reading {
     }
 }
 
-fn stored(piece: Piece) -> store::count::Piece {
-    store::count::Piece { grain: piece.grain.as_str(), from: moment(piece.from), to: moment(piece.to) }
+/// The pieces, as many in one query as it has room for.
+fn spans_of(pieces: &[Piece]) -> Vec<Spans> {
+    let mut all = vec![Spans::NONE];
+    for piece in pieces {
+        let span = Span { from: moment(piece.from), to: moment(piece.to) };
+        let last = all.len() - 1;
+        let room = match piece.grain {
+            Grain::Minute => all[last].minutes.iter_mut().find(|slot| slot.is_empty()),
+            Grain::Hour => all[last].hours.iter_mut().find(|slot| slot.is_empty()),
+            Grain::Day => Some(&mut all[last].days).filter(|slot| slot.is_empty()),
+        };
+        if let Some(slot) = room {
+            *slot = span;
+            continue;
+        }
+        let mut next = Spans::NONE;
+        match piece.grain {
+            Grain::Minute => next.minutes[0] = span,
+            Grain::Hour => next.hours[0] = span,
+            Grain::Day => next.days = span,
+        }
+        all.push(next);
+    }
+    all
 }
 
 /// A statement that took too long was asked for too much.
@@ -239,6 +263,20 @@ mod tests {
     use time::macros::datetime;
 
     use super::*;
+
+    #[test]
+    fn every_piece_is_read_once_however_many_there_are() {
+        let grains = [Grain::Minute, Grain::Hour, Grain::Day, Grain::Hour, Grain::Minute, Grain::Hour, Grain::Day];
+        let pieces: Vec<Piece> =
+            grains.into_iter().zip(0..).map(|(grain, at)| Piece { grain, from: at, to: at + 1 }).collect();
+        let spans = spans_of(&pieces);
+        assert_eq!(spans.len(), 2);
+        let held = |spans: &Spans| {
+            let all = spans.minutes.into_iter().chain(spans.hours).chain([spans.days]);
+            all.filter(|span| !span.is_empty()).map(|span| minute_of(span.from)).collect::<Vec<_>>()
+        };
+        assert_eq!((held(&spans[0]), held(&spans[1])), (vec![0, 4, 1, 3, 2], vec![5, 6]));
+    }
 
     #[test]
     fn a_range_is_whole_minutes_and_includes_the_one_that_counts() {

@@ -66,7 +66,7 @@ pub async fn series(state: &AppState, project: ProjectId, ask: Ask) -> Result<Co
     let period = ask.range.period(now)?;
     let zone_name = ask.zone.as_deref().unwrap_or("UTC");
     let zone = if zone_name == "UTC" { TimeZone::UTC } else { bucket::zone(zone_name)? };
-    let is_of_all = kind == Kind::Evaluations && ask.flag.is_none() && !ask.is_by_flag_alone();
+    let is_of_all = kind == Kind::Evaluations && ask.flag.is_none();
     let interval = ask.interval.unwrap_or_else(|| bucket::usual_interval(period.from, period.to, is_of_all));
     let asked = bucket::edges(period.from, period.to, interval, &zone)?;
 

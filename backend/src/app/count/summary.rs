@@ -135,18 +135,18 @@ impl Reading {
     }
 }
 
-/// Edges of 24 parts that end with the time, or of fewer; at whole hours or days when they are longer than these, so that
-/// roll-ups can be used.
+/// Edges of about 24 parts, equal but for the first and the last; at whole hours or days when they are longer than these,
+/// so that roll-ups can be used.
 fn spark_edges(from: i64, to: i64) -> Vec<i64> {
     let grain = match (to - from) / SPARKS {
         0..HOUR => 1,
         HOUR..DAY => HOUR,
         _ => DAY,
     };
-    let step = ((to - from + SPARKS * grain / 2) / (SPARKS * grain)).max(1) * grain;
+    let step = (to - from + SPARKS * grain - 1) / (SPARKS * grain) * grain;
     let end = (to + grain - 1).div_euclid(grain) * grain;
-    let mut edges: Vec<i64> =
-        (0..=SPARKS).map(|part| end - part * step).take_while(|edge| *edge > from - step).collect();
+    let parts = (0..=SPARKS + 1).map(|part| end - part * step).take_while(|edge| *edge > from - step);
+    let mut edges: Vec<i64> = parts.map(|edge| edge.clamp(from, to)).collect();
     edges.reverse();
     edges
 }
@@ -176,11 +176,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sparks_end_with_the_time_and_use_whole_hours_and_days() {
+    fn sparks_hold_the_time_and_use_whole_hours_and_days() {
         let hours = spark_edges(617, 617 + DAY);
-        assert_eq!((hours.len(), hours[24], hours[24] - hours[23]), (25, 11 * HOUR + DAY, HOUR));
-        let days = spark_edges(0, 48 * DAY + 5);
-        assert_eq!((days.len(), days[24], days[1] - days[0]), (25, 49 * DAY, 2 * DAY));
+        assert_eq!((hours.len(), hours[0], hours[1], hours[25]), (26, 617, 11 * HOUR, 617 + DAY));
+        let days = spark_edges(5, 30 * DAY + 5);
+        assert_eq!((days.len(), days[0], days[1], days[2], days[16]), (17, 5, DAY, 3 * DAY, 30 * DAY + 5));
         assert_eq!(spark_edges(100, 103), [100, 101, 102, 103]);
         assert_eq!(spark_edges(100, 160).len(), 21, "60 minutes are 20 parts of 3");
     }

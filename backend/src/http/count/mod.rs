@@ -65,7 +65,8 @@ pub struct SeriesQuery {
     to: Option<Timestamp>,
     /// Instead of `from`: so many minutes before `to`.
     last_minutes: Option<u32>,
-    /// Width of a bucket; when absent, one that makes at most 300 buckets. At most 1,440 are answered.
+    /// Width of a bucket; when absent, one that makes at most 300 buckets, or 60 where the series of all
+    /// flags are added up. At most 1,440 are answered.
     interval: Option<Interval>,
     /// Name of the zone whose hours and days are meant, such as `Europe/Berlin`; UTC when absent.
     zone: Option<String>,

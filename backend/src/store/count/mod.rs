@@ -1,7 +1,4 @@
 //! Counts, as dashboards read them. They are written by the leader's own connection, in `leader::ingest`.
-//!
-//! What adds up takes one piece of time in one table: the planner then knows which table, which partitions and how many
-//! rows, and a time is a handful of pieces.
 
 mod flag;
 mod name;
@@ -21,15 +18,39 @@ use crate::store::StoreError;
 /// The most gaps in one answer.
 pub const GAPS_MAX: i64 = 100;
 
-/// Rows of one table within `[from, to)`.
+/// The time `[from, to)`, empty when both are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Piece {
-    /// `minute`, `hour` or `day`.
-    pub grain: &'static str,
+pub struct Span {
     /// First row.
     pub from: OffsetDateTime,
     /// One past the last.
     pub to: OffsetDateTime,
+}
+
+/// What is added up by one query: nearly every time is made of minutes and hours at both ends, and days between.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spans {
+    /// Of `minute_counts`.
+    pub minutes: [Span; 2],
+    /// Of `hour_counts`.
+    pub hours: [Span; 2],
+    /// Of `day_counts`.
+    pub days: Span,
+}
+
+impl Spans {
+    /// Nothing.
+    pub const NONE: Self = Self { minutes: [Span::NONE; 2], hours: [Span::NONE; 2], days: Span::NONE };
+}
+
+impl Span {
+    /// No time.
+    pub const NONE: Self = Self { from: OffsetDateTime::UNIX_EPOCH, to: OffsetDateTime::UNIX_EPOCH };
+
+    /// Whether it holds no time.
+    pub fn is_empty(self) -> bool {
+        self.from >= self.to
+    }
 }
 
 /// What is kept how finely.
@@ -71,11 +92,17 @@ pub struct Loss {
 
 /// Begins a read of one moment, in which roll-ups and what they were made of agree. A statement ends after 10 s; plans are
 /// made for the values at hand, and never compiled, which takes longer than they do. Sums are made in memory and by hashing:
-/// the planner takes series for fewer than they are, and would rather sort.
+/// the planner takes series for fewer than they are, and would rather sort. Pages of the last days are in memory, wherever
+/// they lie.
+///
+/// The moment is that of the first read after this, and the lock comes before it: a partition that is dropped together with
+/// its time is gone for older moments, too, so one that is dropped right now is waited for, and later ones wait for us.
 pub async fn begin(pool: &PgPool) -> Result<Transaction<'static, Postgres>, StoreError> {
     let mut tx = pool.begin_with("begin isolation level repeatable read read only").await?;
     let settings = "set local statement_timeout = '10s'; set local jit = off; set local work_mem = '32MB'; \
-                    set local enable_sort = off;                     set local plan_cache_mode = force_custom_plan";
+                    set local enable_sort = off; \
+                    set local random_page_cost = 1.1; set local plan_cache_mode = force_custom_plan; \
+                    lock table minute_counts in access share mode";
     sqlx::raw_sql(settings).execute(&mut *tx).await?;
     Ok(tx)
 }

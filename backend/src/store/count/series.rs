@@ -9,15 +9,15 @@ use time::OffsetDateTime;
 use uuid::Uuid;
 
 use crate::store::StoreError;
-use crate::store::count::Piece;
+use crate::store::count::Spans;
 
-/// A series with what it is told apart by.
+/// Series with what they are told apart by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Labelled {
-    /// Its id.
-    pub id: i64,
     /// The label, as text.
     pub label: String,
+    /// Their ids.
+    pub ids: Vec<i64>,
 }
 
 /// A sum.
@@ -46,37 +46,51 @@ pub struct EvaluationFilter<'a> {
     pub mode: Option<&'a str>,
 }
 
-/// Sums of one time in one table, by bucket and label: `labels` has one number for each of `ids`.
+/// Sums of all that the spans hold, by bucket and label: `labels` has one number for each of `ids`.
 pub async fn add_up(
     db: &mut PgConnection,
     ids: &[i64],
     labels: &[i32],
     edges: &[OffsetDateTime],
-    piece: Piece,
+    spans: &Spans,
 ) -> Result<Vec<BucketSum>, StoreError> {
-    // The tables are alike and stand here as one; the grain is known when the query is planned, so only one is read. With
-    // one row for each series, known to be one, the labels are what is hashed, not the counts.
+    // Times are known when the query is planned, so only what holds something is read. With one row for each series, known
+    // to be one, the labels are what is hashed, not the counts.
+    let Spans { minutes, hours, days } = spans;
     let sums = sqlx::query_as!(
         BucketSum,
         r#"select width_bucket(counts.at, $3::timestamptz[]) as "bucket!", labels.label as "label!",
                   sum(counts.count)::bigint as "count!"
            from (select series, minute as at, count from minute_counts
-                 where $4 = 'minute' and series = any ($1) and minute >= $5 and minute < $6
+                 where $4::timestamptz < $5 and series = any ($1) and minute >= $4 and minute < $5
+                 union all
+                 select series, minute, count from minute_counts
+                 where $6::timestamptz < $7 and series = any ($1) and minute >= $6 and minute < $7
                  union all
                  select series, hour, count from hour_counts
-                 where $4 = 'hour' and series = any ($1) and hour >= $5 and hour < $6
+                 where $8::timestamptz < $9 and series = any ($1) and hour >= $8 and hour < $9
+                 union all
+                 select series, hour, count from hour_counts
+                 where $10::timestamptz < $11 and series = any ($1) and hour >= $10 and hour < $11
                  union all
                  select series, day, count from day_counts
-                 where $4 = 'day' and series = any ($1) and day >= $5 and day < $6) counts
+                 where $12::timestamptz < $13 and series = any ($1) and day >= $12 and day < $13) counts
            join (select series, min(label) as label from unnest($1::bigint[], $2::int[]) as labels (series, label)
                  group by series) labels on labels.series = counts.series
            group by 1, 2"#,
         ids,
         labels,
         edges,
-        piece.grain,
-        piece.from,
-        piece.to,
+        minutes[0].from,
+        minutes[0].to,
+        minutes[1].from,
+        minutes[1].to,
+        hours[0].from,
+        hours[0].to,
+        hours[1].from,
+        hours[1].to,
+        days.from,
+        days.to,
     )
     .fetch_all(db)
     .await?;
@@ -93,18 +107,19 @@ pub async fn list_evaluations(
 ) -> Result<Vec<Labelled>, StoreError> {
     let series = sqlx::query_as!(
         Labelled,
-        r#"select id, case $1::text
-                          when 'variant' then variant
-                          when 'place' then place
-                          when 'rule' then place
-                          when 'reason' then reason
-                          when 'mode' then mode
-                          when 'environment' then environment_id::text
-                          when 'flag' then flag_id::text
-                          when 'answer' then place || e'\t' || reason || e'\t' || variant
-                          when 'use' then flag_id::text || e'\t' || mode
-                                          || case when place like 'error %' then e'\terror' else '' end
-                          else '' end as "label!"
+        r#"select case $1::text
+                      when 'variant' then variant
+                      when 'place' then place
+                      when 'rule' then place
+                      when 'reason' then reason
+                      when 'mode' then mode
+                      when 'environment' then environment_id::text
+                      when 'flag' then flag_id::text
+                      when 'answer' then place || e'\t' || reason || e'\t' || variant
+                      when 'use' then flag_id::text || e'\t' || mode
+                                      || case when place like 'error %' then e'\terror' else '' end
+                      else '' end as "label!",
+                  array_agg(id) as "ids!"
            from evaluation_series
            where environment_id = any ($2)
              and (cardinality($3::uuid[]) = 0 or flag_id = any ($3))
@@ -112,7 +127,8 @@ pub async fn list_evaluations(
              and ($5::text is null or variant = $5)
              and ($6::text is null or reason = $6)
              and ($7::text is null or mode = $7)
-             and ($1 <> 'rule' or place like 'rule %')"#,
+             and ($1 <> 'rule' or place like 'rule %')
+           group by 1"#,
         by,
         &uuids(environments),
         filter.flags,
@@ -137,17 +153,19 @@ pub async fn list_totals(
 ) -> Result<Vec<Labelled>, StoreError> {
     let series = sqlx::query_as!(
         Labelled,
-        r#"select id, case $1::text
-                          when 'reason' then reason
-                          when 'mode' then mode
-                          when 'environment' then environment_id::text
-                          when 'edge' then process::text
-                          when 'outcome' then environment_id::text || e'\t' || reason
-                          else '' end as "label!"
+        r#"select case $1::text
+                      when 'reason' then reason
+                      when 'mode' then mode
+                      when 'environment' then environment_id::text
+                      when 'edge' then process::text
+                      when 'outcome' then environment_id::text || e'\t' || reason
+                      else '' end as "label!",
+                  array_agg(id) as "ids!"
            from edge_series
            where environment_id = any ($2)
              and ($3::text is null or reason = $3)
-             and ($4::text is null or mode = $4)"#,
+             and ($4::text is null or mode = $4)
+           group by 1"#,
         by,
         &uuids(environments),
         reason,
@@ -167,12 +185,14 @@ pub async fn list_requests(
 ) -> Result<Vec<Labelled>, StoreError> {
     let series = sqlx::query_as!(
         Labelled,
-        r#"select id, case $1::text
-                          when 'environment' then environment_id::text
-                          when 'sdk_key' then key_id::text
-                          else '' end as "label!"
+        r#"select case $1::text
+                      when 'environment' then environment_id::text
+                      when 'sdk_key' then key_id::text
+                      else '' end as "label!",
+                  array_agg(id) as "ids!"
            from request_series
-           where environment_id = any ($2) and ($3::uuid is null or key_id = $3)"#,
+           where environment_id = any ($2) and ($3::uuid is null or key_id = $3)
+           group by 1"#,
         by,
         &uuids(environments),
         key.map(SdkKeyId::uuid),
@@ -186,7 +206,10 @@ pub async fn list_requests(
 pub async fn list_unknown(db: &mut PgConnection, environments: &[EnvironmentId]) -> Result<Vec<Labelled>, StoreError> {
     let series = sqlx::query_as!(
         Labelled,
-        r#"select id, environment_id::text as "label!" from unknown_series where environment_id = any ($1)"#,
+        r#"select environment_id::text as "label!", array_agg(id) as "ids!"
+           from unknown_series
+           where environment_id = any ($1)
+           group by 1"#,
         &uuids(environments),
     )
     .fetch_all(db)

@@ -3,6 +3,7 @@
 mod bench;
 mod list;
 mod live;
+mod refused;
 mod series;
 
 use std::time::{Duration, Instant};
