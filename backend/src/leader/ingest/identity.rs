@@ -39,7 +39,7 @@ select
             select coalesce(added.first_sequence, added.sequence)
             from count_batches as added
             where added.process = sent.process and added.sequence > sent.sequence
-            order by added.sequence
+            order by added.sequence, coalesce(added.first_sequence, added.sequence)
             limit 1
         )
 from unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::integer[]) with ordinality
