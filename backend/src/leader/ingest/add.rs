@@ -151,6 +151,8 @@ fn notification(evaluations: &BTreeMap<EnvironmentId, u64>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use uuid::Uuid;
+
     use super::*;
 
     #[test]
