@@ -137,40 +137,6 @@ async fn a_confirmation_that_nobody_heard_costs_a_repetition_and_nothing_else() 
 }
 
 #[tokio::test]
-async fn a_copy_of_the_folder_of_an_edge_that_goes_on_running_adds_nothing_twice() {
-    let world = World::new().await;
-    let publisher = &world.publisher;
-    publisher.let_ingest(false);
-    let edge = world.ready_edge().await;
-    ask(&edge, 3).await;
-    wait_for_stream(publisher, 3).await;
-    // One batch is in flight, these lie open beside it, and some are only in the original.
-    ask(&edge, 4).await;
-    wait_for_unsent(&edge, 7).await;
-    let copied = tempfile::tempdir().expect("a folder");
-    for file in std::fs::read_dir(edge.folder()).expect("a folder").map(|file| file.expect("a file")) {
-        if file.file_type().expect("its type").is_file() {
-            std::fs::copy(file.path(), copied.path().join(file.file_name())).expect("copied");
-        }
-    }
-    ask(&edge, 5).await;
-    wait_for_unsent(&edge, 12).await;
-    let copy = Edge::start(&world.nats, copied).await;
-    ask(&copy, 2).await;
-    wait_for_unsent(&copy, 9).await;
-
-    publisher.let_ingest(true);
-    wait_for_unsent(&edge, 0).await;
-    wait_for_unsent(&copy, 0).await;
-    let batches = publisher.confirmed();
-    let original = batches[0].process;
-    // Either the range that the copy knows, or the one with all that came after it.
-    let of_original = sum(&batches, Some(original));
-    assert!([3 + 4, 3 + 4 + 5].contains(&of_original), "{of_original}");
-    assert_eq!(sum(&batches, None) - of_original, 2, "{batches:?}");
-}
-
-#[tokio::test]
 async fn an_ingester_that_is_away_for_long_gets_everything() {
     let world = World::new().await;
     world.publisher.let_ingest(false);
