@@ -24,6 +24,8 @@ pub struct Metrics {
     pub batches_added: Counter,
     /// Batches that came again and changed nothing.
     pub batches_repeated: Counter,
+    /// Batches whose counts a copy of their edge's folder sent.
+    pub batches_refused: Counter,
     /// Batches that cannot be added and were set aside.
     pub batches_set_aside: Counter,
     /// Entries of the batches added.
@@ -50,6 +52,7 @@ impl Default for Metrics {
             leading: Gauge::default(),
             batches_added: Counter::default(),
             batches_repeated: Counter::default(),
+            batches_refused: Counter::default(),
             batches_set_aside: Counter::default(),
             entries_added: Counter::default(),
             clock_wrong: Counter::default(),
@@ -83,6 +86,11 @@ impl Metrics {
         registry.register("leading", "1 while this backend leads", self.leading.clone());
         registry.register("batches_added", "Batches of counts that were added", self.batches_added.clone());
         registry.register("batches_repeated", "Batches that came again", self.batches_repeated.clone());
+        registry.register(
+            "batches_refused",
+            "Batches whose counts were added already as a copy of their edge's folder sent them",
+            self.batches_refused.clone(),
+        );
         registry.register(
             "batches_set_aside",
             "Batches that cannot be added and wait for somebody to look at them",

@@ -102,11 +102,11 @@ impl Counters {
         total + requests_total + entries
     }
 
-    /// Says where gathered evaluations are now, and what lies in no batch yet.
-    pub fn settle(&self, balance: Balance, open: &Accumulator) {
+    /// Says where gathered evaluations are now, and how many exposures and entries of events lie in no batch yet.
+    pub fn settle(&self, balance: Balance, exposures: usize, events: usize) {
         self.lock().balance = balance;
         if let Some(experiments) = &self.experiments {
-            experiments.note_gathered(open);
+            experiments.note_gathered(exposures, events);
         }
     }
 
@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(counters.balance(), waits);
         counters.harvest(1, &mut Accumulator::default());
         assert_eq!(counters.balance(), waits);
-        counters.settle(Balance::default(), &Accumulator::default());
+        counters.settle(Balance::default(), 0, 0);
         assert_eq!(counters.balance(), (1, Balance::default()));
         drop(cell);
         counters.harvest(2, &mut Accumulator::default());

@@ -132,9 +132,9 @@ impl Experiments {
     }
 
     /// How much was gathered and waits to be closed into a batch.
-    pub(super) fn note_gathered(&self, open: &Accumulator) {
-        self.exposures_gathered.store(open.exposures(), Ordering::Relaxed);
-        self.events_gathered.store(open.events(), Ordering::Relaxed);
+    pub(super) fn note_gathered(&self, exposures: usize, events: usize) {
+        self.exposures_gathered.store(exposures, Ordering::Relaxed);
+        self.events_gathered.store(events, Ordering::Relaxed);
     }
 }
 
@@ -154,7 +154,7 @@ mod tests {
     fn gathered(experiments: &Experiments) -> CountBatch {
         let mut open = Accumulator::default();
         experiments.harvest(1, &mut open);
-        open.close(Uuid::from_u128(9).into(), 1).expect("a batch")
+        open.close_next().expect("a batch")
     }
 
     #[test]
@@ -184,14 +184,14 @@ mod tests {
         assert_eq!(experiments.expose(&cells, Place::Default, 0, u64::MAX), Exposure::Postponed);
         let mut open = Accumulator::default();
         assert_eq!(experiments.harvest(1, &mut open), EXPOSURES_WAITING_MAX as u64);
-        experiments.note_gathered(&open);
+        experiments.note_gathered(open.exposures(), open.events());
         assert_eq!(
             experiments.expose(&cells, Place::Default, 0, u64::MAX),
             Exposure::Postponed,
             "gathered ones wait too"
         );
-        assert!(open.close(Uuid::from_u128(9).into(), 1).is_some());
-        experiments.note_gathered(&open);
+        assert!(open.close_next().is_some());
+        experiments.note_gathered(open.exposures(), open.events());
         assert_eq!(experiments.expose(&cells, Place::Default, 0, u64::MAX), Exposure::Told);
     }
 

@@ -99,7 +99,7 @@ mod tests {
     fn interval(cell: &KeyCell) -> (Vec<(String, u64)>, u64) {
         let mut gathered = Accumulator::default();
         let (_, total) = cell.drain(1, &mut gathered);
-        let batch = gathered.close(Uuid::from_u128(9).into(), 1);
+        let batch = gathered.close_next();
         let entries = batch.map(|batch| batch.unknown).unwrap_or_default();
         assert_eq!(entries.iter().map(|entry| entry.count).sum::<u64>(), total);
         let others = entries.iter().filter(|entry| entry.flag.is_none()).map(|entry| entry.count).sum();

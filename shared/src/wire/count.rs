@@ -21,13 +21,24 @@ pub const PAST_MINUTES_MAX: i64 = 30 * 24 * 60;
 /// How far an edge's clock may run ahead.
 pub const FUTURE_MINUTES_MAX: i64 = 5;
 
-/// One closed batch. It is never changed, and added exactly once by its process and sequence.
+/// One closed batch: a part of what a process gathered in a range of gatherings. It is never changed.
+///
+/// A process numbers its gatherings 1, 2, 3, …; once a range `first..=sequence` is sealed nothing comes to it any more, and
+/// all who hold it cut it into the same parts. A batch is added exactly once by process, sequence and part; and one
+/// whose range meets another range of the process that was added before is refused, since a copy of the edge's folder
+/// sent some of the same counts, cut otherwise.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CountBatch {
     /// The edge's process that counted.
     pub process: ProcessId,
-    /// Counts up from 1 within the process.
+    /// The first gathering of the range; absent when it is the last, too, as always in what an older version sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<u64>,
+    /// The last gathering of the range; they count up from 1 within the process.
     pub sequence: u64,
+    /// Which part of the range, from 0.
+    #[serde(default)]
+    pub part: u32,
     /// Evaluations by place.
     pub evaluations: Vec<EvaluationCount>,
     /// Requests by SDK key.
@@ -44,14 +55,29 @@ pub struct CountBatch {
     pub events: Vec<UnitEvents>,
 }
 
-/// A batch is in the database, or was before: the edge lets go of it. Only then; the stream's own acknowledgement says
-/// nothing once its store is lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A batch is in the database, or was before, or will never be (refused, set aside): the edge lets go of it. Only then;
+/// the stream's own acknowledgement says nothing once its store is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Confirmation {
     /// Whose batch.
     pub process: ProcessId,
-    /// Which.
+    /// Of which range.
     pub sequence: u64,
+    /// Which part of it.
+    #[serde(default)]
+    pub part: u32,
+}
+
+impl CountBatch {
+    /// The first gathering of its range.
+    pub fn first(&self) -> u64 {
+        self.first.unwrap_or(self.sequence)
+    }
+
+    /// What lets its edge go of it.
+    pub fn confirmation(&self) -> Confirmation {
+        Confirmation { process: self.process, sequence: self.sequence, part: self.part }
+    }
 }
 
 /// How often one place of a flag answered with one variant within one minute.

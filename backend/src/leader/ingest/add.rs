@@ -1,18 +1,18 @@
-//! Batches into the database, each exactly once: the identity of a batch, its counts, the marks of what is to be rolled
-//! up and the total of its process are written in one transaction.
+//! Batches into the database, each exactly once: the identity of a batch (`identity`), its counts, the marks of what is to
+//! be rolled up and the total of its process are written in one transaction.
 //!
 //! Locks are taken in one order: ingest itself, the horizons, processes, series, counts, marks. Two leaders at once wait
 //! for each other at the first.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::BTreeMap;
 
 use shared::model::id::EnvironmentId;
 use shared::wire::count::CountBatch;
 use time::OffsetDateTime;
 use tokio_postgres::{Client, Transaction};
-use uuid::Uuid;
 
 use super::CHANNEL;
+use super::identity::{Identified, identify};
 use super::read::entries;
 use super::rows::{add_counts, add_events, add_exposures};
 use super::series::{Resolved, SeriesCache, resolve};
@@ -34,28 +34,7 @@ create temporary table staged_exposures (series bigint, unit bigint, minute time
 create temporary table staged_events
     (series bigint, unit bigint, minute timestamptz, count bigint, sum double precision)
     on commit delete rows";
-const KNOW_PROCESSES: &str = "
-insert into count_processes (process, received, is_complete, first_at, last_at)
-select sent.process, 0, not exists (select from count_batches where count_batches.process = sent.process), $2, $2
-from unnest($1::uuid[]) as sent (process)
-order by sent.process
-on conflict (process) do nothing";
-const LOCK_PROCESSES: &str = "
-select process from count_processes where process = any($1::uuid[]) order by process for update";
-const IDENTIFY: &str = "
-insert into count_batches (process, sequence, received_at)
-select process, sequence, $3
-from unnest($1::uuid[], $2::bigint[]) as sent (process, sequence)
-join count_processes using (process)
-where sequence > forgotten_through
-order by process, sequence
-on conflict (process, sequence) do nothing
-returning process, sequence";
-const RECEIVE: &str = "
-update count_processes
-set received = received + sent.added, last_at = $3
-from unnest($1::uuid[], $2::bigint[]) as sent (process, added)
-where count_processes.process = sent.process";
+
 /// A connection that adds batches.
 #[derive(Debug)]
 pub struct Ingester {
@@ -68,6 +47,7 @@ pub struct Written<'a> {
     tx: Transaction<'a>,
     series: &'a mut SeriesCache,
     resolved: Resolved,
+    refused: Vec<&'a CountBatch>,
     added: Added,
 }
 
@@ -78,6 +58,8 @@ pub struct Added {
     pub batches: u64,
     /// Batches that had been added before.
     pub repeated: u64,
+    /// Batches whose counts were added in another range.
+    pub refused: u64,
     /// Entries of the new ones.
     pub entries: u64,
     /// Evaluations whose minute could not be right.
@@ -105,12 +87,12 @@ impl Ingester {
     }
 
     /// The same without the commit.
-    pub async fn write(
-        &mut self,
-        batches: &[CountBatch],
+    pub async fn write<'a>(
+        &'a mut self,
+        batches: &'a [CountBatch],
         now: OffsetDateTime,
         resolution_minutes: u32,
-    ) -> Result<Written<'_>, tokio_postgres::Error> {
+    ) -> Result<Written<'a>, tokio_postgres::Error> {
         let (client, series) = (&mut self.client, &mut self.series);
         let tx = client.transaction().await?;
         tx.execute("select pg_advisory_xact_lock($1)", &[&LOCK]).await?;
@@ -118,7 +100,7 @@ impl Ingester {
             .query_one("select minutes_from, hours_from, series_generation from count_horizons for share", &[])
             .await?;
         series.follow(horizons.get(2));
-        let new = identify(&tx, batches, now).await?;
+        let Identified { new, repeated, refused } = identify(&tx, batches, now).await?;
         let mut sums = Sums::new(now.unix_timestamp().div_euclid(60), resolution_minutes);
         new.iter().for_each(|batch| sums.add(batch));
         let resolved = resolve(&tx, series, &mut sums).await?;
@@ -130,12 +112,13 @@ impl Ingester {
         }
         let added = Added {
             batches: new.len() as u64,
-            repeated: (batches.len() - new.len()) as u64,
+            repeated,
+            refused: refused.len() as u64,
             entries: new.iter().map(|batch| entries(batch) as u64).sum(),
             clock_wrong: sums.clock_wrong,
             events_refused: sums.events_refused,
         };
-        Ok(Written { tx, series, resolved, added })
+        Ok(Written { tx, series, resolved, refused, added })
     }
 
     /// The connection, for what else is to be written of batches.
@@ -149,36 +132,15 @@ impl Written<'_> {
     pub async fn commit(self) -> Result<Added, tokio_postgres::Error> {
         self.tx.commit().await?;
         self.series.remember(self.resolved);
+        for batch in self.refused {
+            let (process, first, last, part) = (batch.process, batch.first(), batch.sequence, batch.part);
+            tracing::warn!(
+                process.id = %process, first, last, part,
+                "counts are refused: a copy of this edge's folder sent these counts under its name"
+            );
+        }
         Ok(self.added)
     }
-}
-
-/// Writes down which batches these are, and answers those that are new.
-async fn identify<'a>(
-    tx: &Transaction<'_>,
-    batches: &'a [CountBatch],
-    now: OffsetDateTime,
-) -> Result<Vec<&'a CountBatch>, tokio_postgres::Error> {
-    let identity = |batch: &CountBatch| (batch.process.uuid(), i64::try_from(batch.sequence).unwrap_or(i64::MAX));
-    let processes: BTreeSet<Uuid> = batches.iter().map(|batch| batch.process.uuid()).collect();
-    let processes: Vec<Uuid> = processes.into_iter().collect();
-    tx.execute(KNOW_PROCESSES, &[&processes, &now]).await?;
-    tx.query(LOCK_PROCESSES, &[&processes]).await?;
-    let (senders, sequences): (Vec<Uuid>, Vec<i64>) = batches.iter().map(identity).unzip();
-    let rows = tx.query(IDENTIFY, &[&senders, &sequences, &now]).await?;
-    let mut fresh: HashSet<(Uuid, i64)> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
-    // Of a batch that stands twice among these, the first counts.
-    let new: Vec<&CountBatch> = batches.iter().filter(|batch| fresh.remove(&identity(batch))).collect();
-    let mut received: BTreeMap<Uuid, i64> = BTreeMap::new();
-    for batch in &new {
-        let evaluations = batch.evaluations.iter().map(|counted| counted.count);
-        let total: u64 = evaluations.chain(batch.unknown.iter().map(|counted| counted.count)).sum();
-        let sum = received.entry(batch.process.uuid()).or_default();
-        *sum = sum.saturating_add_unsigned(total);
-    }
-    let (processes, totals): (Vec<Uuid>, Vec<i64>) = received.into_iter().unzip();
-    tx.execute(RECEIVE, &[&processes, &totals, &now]).await?;
-    Ok(new)
 }
 
 /// How many evaluations were added, by environment, for whoever shows them as they come; nothing when that is too long.
@@ -189,6 +151,8 @@ fn notification(evaluations: &BTreeMap<EnvironmentId, u64>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use uuid::Uuid;
+
     use super::*;
 
     #[test]

@@ -1,10 +1,12 @@
 //! Counts from the stream into the database.
 //!
-//! `read` takes a batch out of its bytes, `sums` adds batches up, `series` finds the ids of what is counted in
-//! each `table`, `add` writes all of it in one transaction (`rows`), `set_aside` keeps what cannot be added. Only then the edge is told that it may let go of
-//! its batch: the stream's own acknowledgement says nothing once its store is lost.
+//! `read` takes a batch out of its bytes, `identity` finds out which are new, `sums` adds batches up, `series` finds the ids
+//! of what is counted in each `table`, `add` writes all of it in one transaction (`rows`), `set_aside` keeps what cannot be
+//! added. Only then the edge is told that it may let go of its batch: the stream's own acknowledgement says nothing once
+//! its store is lost.
 
 mod add;
+mod identity;
 mod read;
 mod rows;
 mod series;
@@ -149,8 +151,7 @@ async fn take_in(state: &AppState, bus: &Bus, ingester: &mut Ingester, waiting: 
         match add(state, ingester, its_batch).await {
             Ok(()) => settle(state, bus, one, its_batch).await?,
             Err(IngestError::Database(error)) if is_of_data(&error) => {
-                let identity = Confirmation { process: batch.process, sequence: batch.sequence };
-                set_aside(state, bus, ingester, message, Some(identity), &chain(&error)).await?;
+                set_aside(state, bus, ingester, message, Some(batch.confirmation()), &chain(&error)).await?;
             }
             // Those that are settled already do not come again.
             Err(error) => return Err(send_back(&messages, error).await),
@@ -182,6 +183,7 @@ async fn add(state: &AppState, ingester: &mut Ingester, batches: &[CountBatch]) 
     metrics.ingest_duration_seconds.observe(began.elapsed().as_secs_f64());
     metrics.batches_added.inc_by(added.batches);
     metrics.batches_repeated.inc_by(added.repeated);
+    metrics.batches_refused.inc_by(added.refused);
     metrics.entries_added.inc_by(added.entries);
     metrics.clock_wrong.inc_by(added.clock_wrong);
     metrics.events_refused.inc_by(added.events_refused);
@@ -196,7 +198,7 @@ async fn settle(state: &AppState, bus: &Bus, messages: &[Message], batches: &[Co
         state.metrics.ingest_lag_seconds.set(lag.as_seconds_f64().max(0.0));
     }
     for (message, batch) in messages.iter().zip(batches) {
-        confirm(bus, message, Confirmation { process: batch.process, sequence: batch.sequence }).await?;
+        confirm(bus, message, batch.confirmation()).await?;
         message.ack().await.map_err(IngestError::Nats)?;
     }
     Ok(())

@@ -1,11 +1,11 @@
 //! A batch out of its bytes, within every limit.
 
-use serde::Deserialize;
-use shared::model::id::ProcessId;
 use shared::wire::count::{BATCH_BYTES_MAX, Confirmation, CountBatch, ENTRIES_MAX};
 
 /// The most evaluations, requests or events that one batch is believed; sums of many stay within 64 bits.
 const COUNT_MAX: u64 = 1 << 50;
+/// The greatest number of a part; edges bound what they keep far below so many batches.
+const PART_MAX: u32 = 100_000;
 /// The longest `place` or variant that is believed, in bytes.
 const TEXT_BYTES_MAX: usize = 200;
 
@@ -16,12 +16,6 @@ pub(super) struct Unreadable {
     pub(super) reason: String,
     /// Which it is, when that much can be read.
     pub(super) identity: Option<Confirmation>,
-}
-
-#[derive(Deserialize)]
-struct Identity {
-    process: ProcessId,
-    sequence: u64,
 }
 
 /// Reads and checks a batch.
@@ -43,14 +37,21 @@ pub(super) fn entries(batch: &CountBatch) -> usize {
     batch.evaluations.len() + batch.keys.len() + batch.unknown.len() + exposures + events
 }
 
+/// A batch has the fields of its confirmation.
 fn identity(payload: &[u8]) -> Option<Confirmation> {
-    let identity: Identity = serde_json::from_slice(payload).ok()?;
-    Some(Confirmation { process: identity.process, sequence: identity.sequence })
+    serde_json::from_slice(payload).ok()
 }
 
 fn check(batch: &CountBatch) -> Result<(), String> {
     if !(1..=i64::MAX as u64).contains(&batch.sequence) {
         return Err(format!("the sequence {}; it counts up from 1", batch.sequence));
+    }
+    if !(1..=batch.sequence).contains(&batch.first()) {
+        let (first, last) = (batch.first(), batch.sequence);
+        return Err(format!("the range {first} to {last}; it begins at 1 or later, and not behind its end"));
+    }
+    if batch.part > PART_MAX {
+        return Err(format!("the part {}; at most {PART_MAX} are allowed", batch.part));
     }
     let entries = entries(batch);
     if entries > ENTRIES_MAX {
@@ -103,6 +104,15 @@ mod tests {
             let refused = read(&payload).expect_err(reason);
             assert!(refused.reason.contains(reason), "{}", refused.reason);
             assert_eq!(refused.identity.map(|identity| identity.sequence), Some(3), "{reason}");
+        }
+        for (range, reason) in [
+            (r#""first":4"#, "the range 4 to 3"),
+            (r#""first":0"#, "the range 0 to 3"),
+            (r#""part":100001"#, "the part 100001"),
+        ] {
+            let payload = format!(r#"{{"process":"{PROCESS}",{range},"sequence":3,"evaluations":[]}}"#);
+            let refused = read(payload.as_bytes()).expect_err(reason);
+            assert!(refused.reason.contains(reason), "{}", refused.reason);
         }
         assert!(read(b"{").expect_err("not JSON").identity.is_none());
         assert_eq!(read(&batch(&entry("off", 1 << 50))).expect("the most").evaluations.len(), 1);

@@ -1,6 +1,7 @@
 //! Batches of counts into the database: each exactly once, whatever its time, and nothing that cannot be added in the way
 //! of others.
 
+mod range;
 mod stream;
 
 use backend::leader::ingest::{Added, Ingester};
@@ -18,7 +19,9 @@ use crate::support::{App, new_id};
 pub(crate) fn batch(process: ProcessId, sequence: u64) -> CountBatch {
     CountBatch {
         process,
+        first: None,
         sequence,
+        part: 0,
         evaluations: Vec::new(),
         keys: Vec::new(),
         unknown: Vec::new(),

@@ -122,12 +122,21 @@ async fn what_cannot_be_added_is_set_aside_and_everything_is_confirmed() {
     )
     .await;
     assert_eq!(edge.confirmed().await, 8);
+    let range =
+        CountBatch { first: Some(8), evaluations: vec![evaluated(environment, flag, minute, 1)], ..batch(process, 9) };
+    edge.send(serde_json::to_string(&range).expect("a batch"), INBOX).await;
+    assert_eq!(edge.confirmed().await, 9);
+    assert_eq!(
+        number(pool, &format!("select count(*) from count_batches where process = '{process}' and sequence = 9")).await,
+        0
+    );
     let figures = metrics(&app).await;
     for (name, expected) in [
         ("build_info", 1.0),
         ("leading", 1.0),
         ("batches_added_total", 6.0),
         ("batches_repeated_total", 1.0),
+        ("batches_refused_total", 1.0),
         ("batches_set_aside_total", 3.0),
         ("entries_added_total", 6.0),
         ("clock_wrong_total", 5.0),

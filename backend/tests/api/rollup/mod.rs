@@ -1,5 +1,6 @@
 //! Roll-ups, partitions and retention: the same counts in every grain, whatever happens at once.
 
+mod case;
 mod property;
 
 use std::collections::HashMap;

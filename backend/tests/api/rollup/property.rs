@@ -1,6 +1,7 @@
-//! Two leaders that add, crash and are cut off, while counts are rolled up and let go of: exact in every grain.
+//! Two leaders that add, crash and are cut off, while counts are rolled up and let go of: exact in every grain; and of ranges
+//! that overlap, as copies of an edge's folder send them, never both.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -9,134 +10,17 @@ use backend::leader::ingest::Ingester;
 use backend::leader::{partition, retention, rollup};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use shared::evaluation::Reason;
-use shared::model::id::SdkKeyId;
-use shared::wire::count::{CountBatch, EvaluationCount, Exposures, KeyCount, Mode, UnitEvents, UnknownCount};
+use shared::wire::count::{Confirmation, CountBatch};
 use sqlx::PgPool;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use crate::ingest::{batch, connect, evaluated, minute_of, number, run};
+use crate::ingest::{connect, number, run};
 use crate::rollup::DAY;
+use crate::rollup::case::{Case, batches, overlap};
 use crate::support::{App, new_id};
 
 const CASES: u64 = 30;
-
-/// Counts by series, as text, and minute.
-type Truth = BTreeMap<String, BTreeMap<i64, i64>>;
-
-/// What a case sends and what must come of it.
-struct Case {
-    now: OffsetDateTime,
-    batches: Vec<CountBatch>,
-    truth: Truth,
-    received: BTreeMap<Uuid, i64>,
-    exposed: BTreeMap<i64, i64>,
-    done: BTreeMap<i64, i64>,
-}
-
-fn case(random: &mut StdRng, now: OffsetDateTime) -> Case {
-    let id = |at: u128| Uuid::from_u128(at + 1);
-    let mut case = Case {
-        now,
-        batches: Vec::new(),
-        truth: Truth::new(),
-        received: BTreeMap::new(),
-        exposed: BTreeMap::new(),
-        done: BTreeMap::new(),
-    };
-    for process in 0..3_u128 {
-        let process = id(1_000 + process);
-        for sequence in 1..=random.random_range(1..=6) {
-            let mut sent = batch(process.into(), sequence);
-            for _ in 0..random.random_range(1..=12) {
-                case.add_entry(random, &mut sent);
-            }
-            case.batches.push(sent);
-        }
-    }
-    case
-}
-
-impl Case {
-    fn add_entry(&mut self, random: &mut StdRng, sent: &mut CountBatch) {
-        // Many of the last hours, some of every day that is believed.
-        let back =
-            if random.random_bool(0.5) { random.random_range(-5..180) } else { random.random_range(-5..20 * DAY) };
-        let minute = minute_of(self.now) - back;
-        let environment = Uuid::from_u128(random.random_range(1..=2));
-        let count = random.random_range(1..1_000_u64);
-        match random.random_range(0..8) {
-            0 => {
-                let key = Uuid::from_u128(random.random_range(1..=2));
-                sent.keys.push(KeyCount { minute, environment: environment.into(), key: key.into(), count });
-                self.note(format!("{key} {environment}"), minute, count);
-            }
-            1 => {
-                let key = SdkKeyId::from(Uuid::from_u128(1));
-                let flag = ["a", "b"][random.random_range(0..2)];
-                let told = Some(flag.parse().expect("a key"));
-                sent.unknown.push(UnknownCount { minute, environment: environment.into(), key, flag: told, count });
-                self.note(format!("{environment} {key} {flag}"), minute, count);
-                *self.received.entry(sent.process.uuid()).or_default() += count as i64;
-            }
-            2 => {
-                let units: Vec<u64> = (0..3).map(|_| random.random_range(0..20)).collect();
-                for unit in &units {
-                    let first = self.exposed.entry(*unit as i64).or_insert(minute);
-                    *first = minute.min(*first);
-                }
-                sent.exposures.push(Exposures {
-                    minute,
-                    environment: Uuid::from_u128(1).into(),
-                    flag: Uuid::from_u128(9).into(),
-                    place: "default".into(),
-                    variant: "on".parse().expect("a variant"),
-                    units,
-                });
-            }
-            3 => {
-                let unit = random.random_range(0..20_u64);
-                *self.done.entry(unit as i64).or_default() += count as i64;
-                let event = "purchase".parse().expect("an event");
-                let units = vec![(unit, count, count as f64)];
-                sent.events.push(UnitEvents { minute, environment: environment.into(), event, units });
-            }
-            _ => {
-                let flag = Uuid::from_u128(random.random_range(1..=3));
-                let variant = [None, Some("on"), Some("off")][random.random_range(0..3)];
-                let mode = if random.random_bool(0.5) { Mode::Single } else { Mode::Bulk };
-                let reason = [None, Some(Reason::Split), Some(Reason::Static)][random.random_range(0..3)];
-                sent.evaluations.push(EvaluationCount {
-                    variant: variant.map(Into::into),
-                    mode,
-                    reason,
-                    ..evaluated(environment.into(), flag.into(), minute, count)
-                });
-                let (variant, reason) = (variant.unwrap_or_default(), reason.map_or("", Reason::as_str));
-                let mode = if mode == Mode::Single { "single" } else { "bulk" };
-                self.note(format!("{environment} {flag} default {variant} {reason} {mode}"), minute, count);
-                self.note(format!("{environment} {} {reason} {mode}", sent.process), minute, count);
-                *self.received.entry(sent.process.uuid()).or_default() += count as i64;
-            }
-        }
-    }
-
-    fn note(&mut self, series: String, minute: i64, count: u64) {
-        *self.truth.entry(series).or_default().entry(minute).or_default() += count as i64;
-    }
-
-    /// The truth in a coarser grain, from some minute on.
-    fn by(&self, grain: i64, from: i64) -> BTreeMap<(String, i64), i64> {
-        let mut rows = BTreeMap::new();
-        for (series, minutes) in &self.truth {
-            for (minute, count) in minutes.iter().filter(|(minute, _)| **minute >= from) {
-                *rows.entry((series.clone(), minute - minute.rem_euclid(grain))).or_default() += count;
-            }
-        }
-        rows
-    }
-}
 
 const SERIES: &str = "
 select id, concat_ws(' ', environment_id, flag_id, place) || ' ' || variant || ' ' || reason || ' ' || mode as name from evaluation_series
@@ -244,15 +128,16 @@ async fn counts_are_exact_in_every_grain_whatever_happens_at_once() {
     let pool = &app.state.pool;
     let mut client = connect(&app).await;
     let midnight = app.state.clock.now().replace_time(time::Time::MIDNIGHT);
+    let mut all_refused = 0;
     for number_of_case in 0..CASES {
         let seed = seed.wrapping_add(number_of_case);
         let mut random = StdRng::seed_from_u64(seed);
         let now = midnight + time::Duration::minutes(random.random_range(0..DAY));
-        let case = case(&mut random, now);
+        let batches = batches(&mut random, now);
         reset(pool, now).await;
 
-        let mut queue: Vec<CountBatch> = case.batches.clone();
-        for sent in &case.batches {
+        let mut queue: Vec<CountBatch> = batches.clone();
+        for sent in &batches {
             queue.extend((0..random.random_range(0..3)).map(|_| sent.clone()));
         }
         for at in (1..queue.len()).rev() {
@@ -265,6 +150,17 @@ async fn counts_are_exact_in_every_grain_whatever_happens_at_once() {
             upkeep(&mut client, now, seed ^ 3),
         );
 
+        let names = names(pool).await;
+        let (added, refused): (Vec<_>, Vec<_>) = batches.iter().partition(|sent| names.contains(&sent.confirmation()));
+        assert_eq!(added.len(), names.len(), "seed {seed}");
+        for sent in &added {
+            assert!(!added.iter().any(|other| overlap(sent, other)), "both of {sent:?}; seed {seed}");
+        }
+        for sent in &refused {
+            assert!(added.iter().any(|other| overlap(sent, other)), "without a reason {sent:?}; seed {seed}");
+        }
+        all_refused += refused.len();
+        let case = Case::of(added);
         let totals: BTreeMap<String, i64> =
             case.truth.iter().map(|(series, minutes)| (series.clone(), minutes.values().sum())).collect();
         assert_eq!(read(pool).await, totals, "as readers find it; seed {seed}");
@@ -283,6 +179,19 @@ async fn counts_are_exact_in_every_grain_whatever_happens_at_once() {
         check_grains(pool, &case, seed).await;
         check_units(pool, &case, seed).await;
     }
+    assert!(all_refused > 0, "nothing overlapped; seed {seed}");
+}
+
+/// What was added.
+async fn names(pool: &PgPool) -> BTreeSet<Confirmation> {
+    let rows: Vec<(Uuid, i64, i32)> =
+        sqlx::query_as("select process, sequence, part from count_batches").fetch_all(pool).await.expect("batches");
+    let name = |(process, sequence, part): (Uuid, i64, i32)| Confirmation {
+        process: process.into(),
+        sequence: sequence as u64,
+        part: part as u32,
+    };
+    rows.into_iter().map(name).collect()
 }
 
 async fn reset(pool: &PgPool, now: OffsetDateTime) {

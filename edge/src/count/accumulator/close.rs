@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use shared::model::id::ProcessId;
 use shared::wire::count::{
-    BATCH_BYTES_MAX, CountBatch, ENTRIES_MAX, EvaluationCount, Exposures, KeyCount, UnitEvents, UnknownCount,
+    BATCH_BYTES_MAX, Confirmation, CountBatch, EvaluationCount, Exposures, KeyCount, UnitEvents, UnknownCount,
 };
 
 use crate::count::accumulator::{Accumulator, EvaluationKey, EventKey, ExposureKey, RequestKey, UnknownKey};
 
-/// Room for the braces, names, process id and sequence of a batch.
+/// Room for the braces, names, process id, range and part of a batch.
 const FRAME_BYTES: usize = 256;
 
 /// What may still go into a batch.
@@ -32,16 +31,19 @@ impl Room {
 }
 
 impl Accumulator {
-    /// Takes the oldest entries out as a batch within its limits; `None` when there are none. What is taken depends on
-    /// nothing but what is open, so that copies of a spool close the same batches.
-    pub fn close(&mut self, process: ProcessId, sequence: u64) -> Option<CountBatch> {
+    /// Takes the oldest entries out as a batch of at most `entries_max`, within the limit of bytes; `None` when there are
+    /// none. What is taken depends on nothing but what is in it (not on the batch's name, nor on the time), so that copies
+    /// of a spool close the same batches. Versions that cut otherwise would not: what both hold may then be added twice.
+    pub(in crate::count) fn close(&mut self, name: Confirmation, first: u64, entries_max: usize) -> Option<CountBatch> {
         if self.is_empty() {
             return None;
         }
-        let mut room = Room { entries: ENTRIES_MAX, bytes: BATCH_BYTES_MAX - FRAME_BYTES };
+        let mut room = Room { entries: entries_max, bytes: BATCH_BYTES_MAX - FRAME_BYTES };
         Some(CountBatch {
-            process,
-            sequence,
+            process: name.process,
+            first: Some(first),
+            sequence: name.sequence,
+            part: name.part,
             evaluations: take(&mut self.evaluations, &mut room, evaluation_count),
             keys: take(&mut self.keys, &mut room, key_count),
             unknown: take(&mut self.unknown, &mut room, unknown_count),

@@ -2,12 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::count::accumulator::{Accumulator, EvaluationKey, FOLD_ABOVE, RequestKey, UnknownKey};
+use crate::count::accumulator::{Accumulator, EvaluationKey, RequestKey, UnknownKey};
 
 const HOUR: i64 = 60;
 const DAY: i64 = 24 * HOUR;
-/// Some room beyond the bound itself, so that not every gathering folds.
-const WANTED: usize = FOLD_ABOVE - FOLD_ABOVE / 10;
 
 /// What has a minute.
 trait Timed: Ord + Clone {
@@ -33,15 +31,15 @@ timed!(EvaluationKey, RequestKey, UnknownKey);
 
 impl Accumulator {
     /// Moves minutes to the begin of their hour, and when that is not enough to that of their day, oldest first, until
-    /// there is room again.
-    pub(super) fn fold(&mut self) {
+    /// no more than `wanted` entries are left.
+    pub(in crate::count) fn fold(&mut self, wanted: usize) {
         for width in [HOUR, DAY] {
             let mut periods = BTreeSet::new();
             periods_of(&self.evaluations, width, &mut periods);
             periods_of(&self.keys, width, &mut periods);
             periods_of(&self.unknown, width, &mut periods);
             for period in periods {
-                if self.len() <= WANTED {
+                if self.len() <= wanted {
                     return;
                 }
                 let from = period * width;

@@ -1,4 +1,4 @@
-//! What was gathered and not yet closed into a batch: counts by minute, bounded.
+//! What was gathered and lies in no closed batch: counts by minute, bounded.
 
 mod close;
 mod fold;
@@ -17,6 +17,8 @@ use spooled::Counts;
 
 /// Beyond so many entries the oldest minutes fold into hours, hours into days, which keeps the spool small.
 const FOLD_ABOVE: usize = 50_000;
+/// Folded to, so that not every gathering folds.
+const FOLD_TO: usize = FOLD_ABOVE - FOLD_ABOVE / 10;
 /// The most entries kept. So many different ones in one minute are told in parts, of one day they are lost.
 const KEPT_MAX: usize = 200_000;
 
@@ -148,11 +150,11 @@ impl Accumulator {
         self.evaluations.len() + self.keys.len() + self.unknown.len()
     }
 
-    /// Keeps to the bounds by making the oldest times coarser. Returns what was lost when even that was not enough, which
+    /// Keeps to the bounds by making the oldest times coarser; never to be done to what is sealed. Returns what was lost when even that was not enough, which
     /// takes more than 200,000 different places in one day.
     pub fn shrink(&mut self) -> Lost {
         if self.len() > FOLD_ABOVE {
-            self.fold();
+            self.fold(FOLD_TO);
         }
         let mut lost = Lost::default();
         while self.len() > KEPT_MAX {

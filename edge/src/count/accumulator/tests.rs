@@ -1,7 +1,22 @@
-use shared::wire::count::{BATCH_BYTES_MAX, CountBatch, ENTRIES_MAX};
+use shared::wire::count::{BATCH_BYTES_MAX, Confirmation, CountBatch, ENTRIES_MAX};
 use uuid::Uuid;
 
 use super::*;
+
+impl Accumulator {
+    /// The next batch, under the longest name there is.
+    pub(crate) fn close_next(&mut self) -> Option<CountBatch> {
+        let name = Confirmation { process: Uuid::from_u128(5).into(), sequence: u64::MAX, part: u32::MAX };
+        self.close(name, u64::MAX, ENTRIES_MAX)
+    }
+
+    /// Moves the evaluations of another one here.
+    pub(in crate::count) fn append(&mut self, other: &mut Self) {
+        for (key, count) in std::mem::take(&mut other.evaluations) {
+            self.add(key, count);
+        }
+    }
+}
 
 fn key(minute: i64, flag: u128) -> EvaluationKey {
     EvaluationKey {
@@ -31,7 +46,7 @@ fn event(minute: i64) -> EventKey {
 
 /// Everything in batches, each held against its limits.
 fn close_all(open: &mut Accumulator) -> Vec<CountBatch> {
-    let batches: Vec<_> = std::iter::from_fn(|| open.close(Uuid::from_u128(5).into(), 1)).collect();
+    let batches: Vec<_> = std::iter::from_fn(|| open.close_next()).collect();
     for batch in &batches {
         let units = batch.exposures.iter().map(|of| of.units.len()).sum::<usize>()
             + batch.events.iter().map(|of| of.units.len()).sum::<usize>();

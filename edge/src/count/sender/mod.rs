@@ -1,4 +1,5 @@
-//! Gathers, spools and sends: stop and wait, one closed batch in flight and never changed.
+//! Gathers, spools and sends: stop and wait, one closed batch in flight and never changed. To send, all that is open is
+//! sealed and goes out in parts; what is gathered meanwhile is the next range.
 //!
 //! The backend's confirmation, which it sends once a batch is in the database, is all that lets a batch go. That the
 //! stream took it says little: its store may be lost. So a batch is sent again while no confirmation comes.
@@ -13,7 +14,7 @@ use std::time::Duration;
 use async_nats::Subscriber;
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt};
-use shared::wire::count::Confirmation;
+use shared::wire::count::{Confirmation, ENTRIES_MAX};
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, error, info, warn};
@@ -21,7 +22,7 @@ use tracing::{debug, error, info, warn};
 use crate::app::App;
 use crate::bus::{Bus, SubscribeError};
 use crate::clock::{self, Backoff};
-use crate::count::{Balance, Spool};
+use crate::count::{Accumulator, Balance, Spool};
 use crate::disk::Folder;
 use crate::metrics::CountsLost;
 use publish::{SendError, publish};
@@ -63,7 +64,8 @@ pub struct Sender {
     retry_at: Option<Instant>,
     /// The stream took the batch in flight; its confirmation is due.
     is_in_stream: bool,
-    /// The spool on disk is older than the one in memory; then nothing is sent, lest a successor reuse a sequence.
+    /// The spool on disk is older than the one in memory; then nothing is sent, lest a successor send the same counts in
+    /// another range.
     is_unwritten: bool,
     /// Own evaluations that were let go of.
     lost: u64,
@@ -167,7 +169,8 @@ impl Sender {
                 self.send_next().await;
             }
             Event::Confirmed(confirmation) if self.spool.confirm(confirmation) => {
-                debug!(process.id = %confirmation.process, sequence = confirmation.sequence, "counts are confirmed");
+                let Confirmation { process, sequence, part } = confirmation;
+                debug!(process.id = %process, sequence, part, "counts are confirmed");
                 self.is_unwritten = true;
                 self.begin_anew().await;
             }
@@ -229,8 +232,13 @@ impl Sender {
 
     /// Moves what was counted into the open accumulator and keeps that within its bounds. Returns how much it was.
     fn harvest(&mut self, minute: i64) -> u64 {
-        let gathered = self.app.counters.harvest(minute, &mut self.spool.own.open);
-        let lost = self.spool.own.open.shrink();
+        let own = &mut self.spool.own;
+        let gathered = self.app.counters.harvest(minute, &mut own.open);
+        if gathered == 0 {
+            return 0;
+        }
+        own.number_gathering();
+        let lost = own.open.shrink();
         if lost.evaluations > 0 {
             error!(lost = lost.evaluations, "too many different counts wait to be sent: the oldest are lost");
             self.app.metrics.counts_lost(CountsLost::Full, lost.evaluations);
@@ -250,7 +258,7 @@ impl Sender {
         self.publishing.is_some() || self.retry_at.is_some()
     }
 
-    /// Closes the next batch, writes the spool, and only then publishes.
+    /// Closes the next part, writes the spool, and only then publishes.
     async fn send_next(&mut self) {
         if self.is_waiting() {
             return;
@@ -262,14 +270,15 @@ impl Sender {
             return self.show();
         };
         let was_closed = first.closed.is_some();
-        first.close();
+        first.close(ENTRIES_MAX);
         let batch = first.closed.clone();
         if (!was_closed || self.is_unwritten) && !self.write().await {
             self.retry_at = Some(Instant::now() + self.refused.wait());
             return self.show();
         }
         if let Some(batch) = batch {
-            debug!(process.id = %batch.process, sequence = batch.sequence, entries = batch.evaluations.len(), "sending counts");
+            let (first, sequence, part) = (batch.first(), batch.sequence, batch.part);
+            debug!(process.id = %batch.process, first, sequence, part, "sending counts");
             self.publishing = Some(publish(self.bus.clone(), batch, self.inbox.clone()).boxed());
         }
         self.show();
@@ -296,9 +305,10 @@ impl Sender {
     }
 
     fn show(&self) {
-        let (unsent, inherited) = (self.spool.own.unsent(), self.spool.inherited_counts());
-        let balance = Balance { unsent, lost: self.lost, inherited };
-        self.app.counters.settle(balance, &self.spool.own.open);
+        let own = &self.spool.own;
+        let balance = Balance { unsent: own.unsent(), lost: self.lost, inherited: self.spool.inherited_counts() };
+        let sum = |count: fn(&Accumulator) -> usize| own.unclosed().map(count).sum();
+        self.app.counters.settle(balance, sum(Accumulator::exposures), sum(Accumulator::events));
         self.app.metrics.batches_unacked.store(self.spool.unacked(), Ordering::Relaxed);
         self.app.metrics.counts_unsent.store(self.spool.unsent(), Ordering::Relaxed);
     }

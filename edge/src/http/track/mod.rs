@@ -168,10 +168,10 @@ mod tests {
         // What was gathered makes room in a closed batch, and then for the next.
         let mut open = Accumulator::default();
         app.counters.harvest(1, &mut open);
-        app.counters.settle(Balance::default(), &open);
+        app.counters.settle(Balance::default(), open.exposures(), open.events());
         assert!(take(&app, &credential, event).is_err());
-        open.close(Uuid::from_u128(9).into(), 1);
-        app.counters.settle(Balance::default(), &open);
+        open.close_next();
+        app.counters.settle(Balance::default(), open.exposures(), open.events());
         assert!(take(&app, &credential, event).is_ok());
     }
 

@@ -7,14 +7,13 @@ use std::time::Duration;
 
 use async_nats::jetstream::{self, stream};
 use async_nats::{Client, HeaderMap};
-use shared::model::id::ProcessId;
 use shared::wire::count::{CONFIRM_HEADER, Confirmation, CountBatch, STREAM};
 use tokio::task::JoinHandle;
 
 /// How often it looks at the stream, which it leaves as it is.
 const INTERVAL: Duration = Duration::from_millis(50);
 
-type Added = Arc<Mutex<BTreeMap<(ProcessId, u64), CountBatch>>>;
+type Added = Arc<Mutex<BTreeMap<Confirmation, CountBatch>>>;
 
 /// A task that confirms whatever lies in the stream, be it absent, full or made anew meanwhile.
 pub(crate) struct Ingester {
@@ -70,14 +69,22 @@ async fn ingest(client: Client, is_there: Arc<AtomicBool>, added: Added) {
 async fn confirm(client: &Client, stream: &stream::Stream, sequence: u64, added: &Added) -> Option<()> {
     let message = stream.get_raw_message(sequence).await.ok()?;
     let batch: CountBatch = serde_json::from_slice(&message.payload).expect("a batch");
-    let (process, sequence) = (batch.process, batch.sequence);
-    let first = lock(added).entry((process, sequence)).or_insert_with(|| batch.clone()).clone();
-    assert_eq!(first, batch, "a batch is never changed");
+    let name = batch.confirmation();
+    if !lock(added).values().any(|other| overlap(other, &batch)) {
+        let first = lock(added).entry(name).or_insert_with(|| batch.clone()).clone();
+        assert_eq!(first, batch, "a batch is never changed");
+    }
     let headers: &HeaderMap = &message.headers;
     let subject = headers.get(CONFIRM_HEADER).expect("it says where to confirm it").as_str().to_owned();
-    let confirmation = serde_json::to_vec(&Confirmation { process, sequence }).expect("JSON");
+    let confirmation = serde_json::to_vec(&name).expect("JSON");
     client.publish(subject, confirmation.into()).await.ok()?;
     Some(())
+}
+
+/// A copy of a folder sent some of the same: that is confirmed, and not added.
+fn overlap(one: &CountBatch, other: &CountBatch) -> bool {
+    let is_same = (one.first(), one.sequence) == (other.first(), other.sequence);
+    one.process == other.process && !is_same && one.first() <= other.sequence && other.first() <= one.sequence
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -221,7 +221,7 @@ impl Publisher {
         for sequence in 1..=last {
             let message = stream.get_raw_message(sequence).await.expect("a batch");
             let batch: CountBatch = serde_json::from_slice(&message.payload).expect("a batch");
-            let first = found.entry((batch.process, batch.sequence)).or_insert_with(|| batch.clone());
+            let first = found.entry(batch.confirmation()).or_insert_with(|| batch.clone());
             assert_eq!(*first, batch, "a batch is never changed");
         }
         found.into_values().collect()
