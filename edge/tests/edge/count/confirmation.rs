@@ -7,6 +7,7 @@ use shared::wire::edge::{GOODBYE_SUBJECT, Goodbye, HEARTBEAT_SUBJECT, Heartbeat,
 
 use crate::support::edge::Edge;
 use crate::support::load::Load;
+use crate::support::nats::copy_folder;
 use crate::support::publisher::{Publisher, boolean};
 use crate::support::{World, wait_for};
 
@@ -134,6 +135,37 @@ async fn a_confirmation_that_nobody_heard_costs_a_repetition_and_nothing_else() 
     wait_for_unsent(&edge, 0).await;
     ask(&edge, 1).await;
     wait_for("the next is confirmed", async || (sum(&publisher.confirmed(), None) == 5).then_some(())).await;
+}
+
+#[tokio::test]
+async fn a_copy_of_the_folder_of_an_edge_that_goes_on_running_adds_nothing_twice() {
+    let world = World::new().await;
+    let publisher = &world.publisher;
+    publisher.let_ingest(false);
+    let edge = world.ready_edge().await;
+    ask(&edge, 3).await;
+    wait_for_stream(publisher, 3).await;
+    // One batch is in flight, these lie open beside it, and some are only in the original.
+    ask(&edge, 4).await;
+    wait_for_unsent(&edge, 7).await;
+    let copied = tempfile::tempdir().expect("a folder");
+    copy_folder(edge.folder(), copied.path());
+    ask(&edge, 5).await;
+    wait_for_unsent(&edge, 12).await;
+    let copy = Edge::start(&world.nats, copied).await;
+    copy.wait_until_ready().await;
+    ask(&copy, 2).await;
+    wait_for_unsent(&copy, 9).await;
+
+    publisher.let_ingest(true);
+    wait_for_unsent(&edge, 0).await;
+    wait_for_unsent(&copy, 0).await;
+    let batches = publisher.confirmed();
+    let original = batches[0].process;
+    // Either the range that the copy knows, or the one with all that came after it.
+    let of_original = sum(&batches, Some(original));
+    assert!([3 + 4, 3 + 4 + 5].contains(&of_original), "{of_original}");
+    assert_eq!(sum(&batches, None) - of_original, 2, "{batches:?}");
 }
 
 #[tokio::test]

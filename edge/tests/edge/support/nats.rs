@@ -148,7 +148,8 @@ impl Nats {
     }
 }
 
-fn copy_folder(from: &Path, to: &Path) {
+/// With all that is in it.
+pub(crate) fn copy_folder(from: &Path, to: &Path) {
     let mut copy = Command::new("cp");
     let status = copy.arg("-a").arg("-T").arg(from).arg(to).status().expect("cp runs");
     assert!(status.success(), "{} is copied", from.display());
