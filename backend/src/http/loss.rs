@@ -1,8 +1,7 @@
 //! What was counted on edges and did not arrive.
 
-use axum::Json;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use serde::Deserialize;
 use shared::model::timestamp::Timestamp;
 use shared::wire::api::insight::{CountLoss, CountLosses};
@@ -11,7 +10,7 @@ use utoipa::IntoParams;
 use crate::app;
 use crate::auth::permission::SignedIn;
 use crate::error::AppError;
-use crate::http::csv::{Format, table, text};
+use crate::http::csv::{Format, Table, answer, text};
 use crate::http::input::Query;
 use crate::state::AppState;
 
@@ -28,8 +27,6 @@ pub struct RangeQuery {
     pub format: Option<Format>,
 }
 
-const HEADER: [&str; 7] = ["edge", "process", "cause", "from", "to", "lost_max", "is_final"];
-
 /// Lists gaps in the counts with the most that each can have lost, beside what arrived; of the last 24 hours when no range
 /// is given.
 #[utoipa::path(get, path = "/api/v1/counts/losses", tag = "counts", params(RangeQuery),
@@ -40,19 +37,26 @@ pub async fn list_losses(
     Query(query): Query<RangeQuery>,
 ) -> Result<Response, AppError> {
     let found = app::loss::list(&state, query.from, query.to).await?;
-    if query.format.unwrap_or_default() == Format::Json {
-        return Ok(Json(found).into_response());
+    answer(query.format, &["lost-counts"], found)
+}
+
+impl Table for CountLosses {
+    fn columns(&self) -> Vec<&'static str> {
+        vec!["edge", "process", "cause", "from", "to", "lost_max", "is_final"]
     }
-    let row = |loss: &CountLoss| {
-        vec![
-            text(&loss.edge),
-            loss.process.to_string(),
-            loss.cause.clone(),
-            loss.from.to_string(),
-            loss.to.to_string(),
-            loss.lost_max.to_string(),
-            loss.is_final.to_string(),
-        ]
-    };
-    table("lost-counts", &HEADER, &found.items.iter().map(row).collect::<Vec<_>>())
+
+    fn rows(&self) -> Vec<Vec<String>> {
+        let row = |loss: &CountLoss| {
+            vec![
+                text(&loss.edge),
+                loss.process.to_string(),
+                loss.cause.clone(),
+                loss.from.to_string(),
+                loss.to.to_string(),
+                loss.lost_max.to_string(),
+                loss.is_final.to_string(),
+            ]
+        };
+        self.items.iter().map(row).collect()
+    }
 }
