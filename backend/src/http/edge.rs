@@ -46,7 +46,7 @@ pub async fn edge_history(
     Path(process): Path<ProcessId>,
     Query(query): Query<RangeQuery>,
 ) -> Result<Response, AppError> {
-    let found = app::edge::history(&state, process, query.from, query.to).await?;
+    let found = app::edge::history(&state, process, query.range()).await?;
     answer(query.format, &["edge", &process.to_string(), "history"], found)
 }
 

@@ -8,6 +8,7 @@ use shared::wire::api::insight::{CountLoss, CountLosses};
 use utoipa::IntoParams;
 
 use crate::app;
+use crate::app::range::Range;
 use crate::auth::permission::SignedIn;
 use crate::error::AppError;
 use crate::http::csv::{Format, Table, answer, text};
@@ -20,11 +21,18 @@ use crate::state::AppState;
 #[serde(deny_unknown_fields)]
 pub struct RangeQuery {
     /// First moment.
-    pub from: Option<Timestamp>,
+    from: Option<Timestamp>,
     /// One past the last moment; now when absent.
-    pub to: Option<Timestamp>,
+    to: Option<Timestamp>,
     /// `json` or `csv`.
     pub format: Option<Format>,
+}
+
+impl RangeQuery {
+    /// What is asked for.
+    pub fn range(&self) -> Range {
+        Range { from: self.from, to: self.to, last_minutes: None }
+    }
 }
 
 /// Lists gaps in the counts with the most that each can have lost, beside what arrived; of the last 24 hours when no range
@@ -36,7 +44,7 @@ pub async fn list_losses(
     _: SignedIn,
     Query(query): Query<RangeQuery>,
 ) -> Result<Response, AppError> {
-    let found = app::loss::list(&state, query.from, query.to).await?;
+    let found = app::count::losses(&state, query.range()).await?;
     answer(query.format, &["lost-counts"], found)
 }
 

@@ -9,6 +9,7 @@ use shared::wire::api::insight::{UnknownFlag, UnknownFlags};
 use utoipa::IntoParams;
 
 use crate::app;
+use crate::app::range::Range;
 use crate::auth::permission::CanView;
 use crate::error::AppError;
 use crate::http::csv::{Format, Table, answer, text, text_or_empty};
@@ -38,7 +39,8 @@ pub async fn list_unknown_flags(
     CanView(who): CanView,
     Query(query): Query<UnknownQuery>,
 ) -> Result<Response, AppError> {
-    let found = app::unknown::list(&state, who.id(), query.environment.as_ref(), query.from, query.to).await?;
+    let range = Range { from: query.from, to: query.to, last_minutes: None };
+    let found = app::count::unknown_flags(&state, who.id(), query.environment.as_ref(), range).await?;
     answer(query.format, &[&who.project.key, "unknown-flags"], found)
 }
 

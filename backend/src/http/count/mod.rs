@@ -16,7 +16,8 @@ use shared::wire::count::Mode;
 use utoipa::IntoParams;
 
 use crate::app;
-use crate::app::count::{Ask, Range};
+use crate::app::count::Ask;
+use crate::app::range::Range;
 use crate::auth::permission::CanView;
 use crate::error::AppError;
 use crate::http::csv::{Format, answer, day};
@@ -112,8 +113,8 @@ pub async fn get_counts(
     CanView(who): CanView,
     Query(query): Query<SeriesQuery>,
 ) -> Result<Response, AppError> {
-    let format = query.format;
-    let (environment, flag) = (text(query.environment.as_ref()).to_owned(), text(query.flag.as_ref()).to_owned());
+    let (environment, flag) =
+        (key_text(query.environment.as_ref()).to_owned(), key_text(query.flag.as_ref()).to_owned());
     let ask = Ask {
         environment: query.environment,
         flag: query.flag,
@@ -123,12 +124,12 @@ pub async fn get_counts(
         reason: query.reason,
         mode: query.mode,
         sdk_key: query.sdk_key,
-        range: range(query.from, query.to, query.last_minutes),
+        range: Range { from: query.from, to: query.to, last_minutes: query.last_minutes },
         interval: query.interval,
         zone: query.zone,
     };
     let read = app::count::series(&state, who.id(), ask).await?;
-    answer(format, &["counts", &who.project.key, &environment, &flag, &day(read.from)], read)
+    answer(query.format, &["counts", &who.project.key, &environment, &flag, &day(read.from)], read)
 }
 
 /// Reads totals of a project and each environment, compared with the time before, with the flags evaluated most.
@@ -141,7 +142,7 @@ pub async fn get_count_summary(
     Query(query): Query<RangeQuery>,
 ) -> Result<Response, AppError> {
     let read = app::count::summary(&state, who.id(), query.environment.as_ref(), query.range()).await?;
-    let environment = text(query.environment.as_ref());
+    let environment = key_text(query.environment.as_ref());
     answer(query.format, &["summary", &who.project.key, environment, &day(read.from)], read)
 }
 
@@ -154,9 +155,9 @@ pub async fn get_top_flags(
     CanView(who): CanView,
     Query(query): Query<TopQuery>,
 ) -> Result<Response, AppError> {
-    let range = range(query.from, query.to, query.last_minutes);
+    let range = Range { from: query.from, to: query.to, last_minutes: query.last_minutes };
     let read = app::count::top_flags(&state, who.id(), query.environment.as_ref(), range, query.limit).await?;
-    let environment = text(query.environment.as_ref());
+    let environment = key_text(query.environment.as_ref());
     answer(query.format, &["flags", &who.project.key, environment, &day(read.from)], read)
 }
 
@@ -170,7 +171,7 @@ pub async fn get_count_errors(
     Query(query): Query<RangeQuery>,
 ) -> Result<Response, AppError> {
     let read = app::count::errors(&state, who.id(), query.environment.as_ref(), query.range()).await?;
-    let environment = text(query.environment.as_ref());
+    let environment = key_text(query.environment.as_ref());
     answer(query.format, &["errors", &who.project.key, environment, &day(read.from)], read)
 }
 
@@ -185,20 +186,16 @@ pub async fn get_flag_shares(
     Query(query): Query<RangeQuery>,
 ) -> Result<Response, AppError> {
     let read = app::count::shares(&state, who.id(), &flag, query.environment.as_ref(), query.range()).await?;
-    let environment = text(query.environment.as_ref());
+    let environment = key_text(query.environment.as_ref());
     answer(query.format, &["shares", &who.project.key, environment, flag.as_str(), &day(read.from)], read)
 }
 
 impl RangeQuery {
     fn range(&self) -> Range {
-        range(self.from, self.to, self.last_minutes)
+        Range { from: self.from, to: self.to, last_minutes: self.last_minutes }
     }
 }
 
-fn range(from: Option<Timestamp>, to: Option<Timestamp>, last_minutes: Option<u32>) -> Range {
-    Range { from: from.map(Into::into), to: to.map(Into::into), last_minutes }
-}
-
-fn text<K: Borrow<str>>(key: Option<&K>) -> &str {
+fn key_text<K: Borrow<str>>(key: Option<&K>) -> &str {
     key.map_or("", Borrow::borrow)
 }
