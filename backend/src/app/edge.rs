@@ -2,12 +2,11 @@
 
 use shared::model::id::{ProcessId, ProjectId};
 use shared::model::key::EnvironmentKey;
-use shared::model::timestamp::Timestamp;
 use shared::wire::api::edge::{EdgeList, ReceiptDetail};
 use shared::wire::api::insight::{EdgeHistory, EdgePoint};
 use time::Duration;
 
-use crate::app::range;
+use crate::app::range::{Length, Range, moment};
 use crate::error::AppError;
 use crate::state::AppState;
 use crate::store;
@@ -15,8 +14,6 @@ use crate::store::edge::Sampled;
 
 /// The most points of a history.
 const POINTS_MAX: i64 = 1_440;
-/// How long what edges were like is kept.
-const HISTORY_MAX: Duration = Duration::days(31);
 /// Widths of a point, in minutes; the smallest that gives few enough points is taken.
 const INTERVALS: [i32; 4] = [1, 5, 15, 60];
 
@@ -49,15 +46,9 @@ pub async fn receipt(
 }
 
 /// How an edge was, minute by minute or in wider intervals; in the last hour when absent.
-pub async fn history(
-    state: &AppState,
-    process: ProcessId,
-    from: Option<Timestamp>,
-    to: Option<Timestamp>,
-) -> Result<EdgeHistory, AppError> {
-    let (from, to) = range::read(state.clock.now(), from, to, Duration::HOUR, HISTORY_MAX)?;
-    let (from, to) = (range::floor_minute(from), range::ceil_minute(to));
-    let minutes = (to - from).whole_minutes();
+pub async fn history(state: &AppState, process: ProcessId, range: Range) -> Result<EdgeHistory, AppError> {
+    let period = range.period(state.clock.now(), Length::EDGE_HISTORY)?;
+    let (from, to, minutes) = (moment(period.from), moment(period.to), period.to - period.from);
     let width = INTERVALS.into_iter().find(|width| minutes <= POINTS_MAX * i64::from(*width)).unwrap_or(60);
     let count = minutes.div_euclid(i64::from(width)) + i64::from(minutes % i64::from(width) != 0);
     let mut db = state.pool.acquire().await?;

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use shared::model::id::ProcessId;
 use shared::model::timestamp::Timestamp;
 use shared::wire::api::edge::EdgeList;
@@ -13,12 +13,10 @@ use time::{Duration, OffsetDateTime};
 use crate::app;
 use crate::auth::permission::{CanManageInstallation, SignedIn};
 use crate::error::AppError;
-use crate::http::csv::{Format, number, table};
+use crate::http::csv::{Table, answer, number};
 use crate::http::input::{Path, Query};
 use crate::http::loss::RangeQuery;
 use crate::state::AppState;
-
-const HEADER: [&str; 6] = ["from", "memory_bytes", "unsent", "revisions_behind", "lag_ms", "evaluations_per_second"];
 
 /// Lists edges with what they answer by.
 #[utoipa::path(get, path = "/api/v1/edges", tag = "edges", responses((status = 200, body = EdgeList)))]
@@ -48,22 +46,29 @@ pub async fn edge_history(
     Path(process): Path<ProcessId>,
     Query(query): Query<RangeQuery>,
 ) -> Result<Response, AppError> {
-    let found = app::edge::history(&state, process, query.from, query.to).await?;
-    if query.format.unwrap_or_default() == Format::Json {
-        return Ok(Json(found).into_response());
+    let found = app::edge::history(&state, process, query.range()).await?;
+    answer(query.format, &["edge", &process.to_string(), "history"], found)
+}
+
+impl Table for EdgeHistory {
+    fn columns(&self) -> Vec<&'static str> {
+        vec!["from", "memory_bytes", "unsent", "revisions_behind", "lag_ms", "evaluations_per_second"]
     }
-    let mut at = OffsetDateTime::from(found.from);
-    let mut rows = Vec::with_capacity(found.points.len());
-    for point in &found.points {
-        rows.push(vec![
-            Timestamp::from(at).to_string(),
-            number(point.map(|point| point.memory_bytes)),
-            number(point.map(|point| point.unsent)),
-            number(point.map(|point| point.revisions_behind)),
-            number(point.and_then(|point| point.lag_ms)),
-            number(point.and_then(|point| point.evaluations_per_second)),
-        ]);
-        at += Duration::seconds(found.interval_seconds.into());
+
+    fn rows(&self) -> Vec<Vec<String>> {
+        let mut at = OffsetDateTime::from(self.from);
+        let mut rows = Vec::with_capacity(self.points.len());
+        for point in &self.points {
+            rows.push(vec![
+                Timestamp::from(at).to_string(),
+                number(point.map(|point| point.memory_bytes)),
+                number(point.map(|point| point.unsent)),
+                number(point.map(|point| point.revisions_behind)),
+                number(point.and_then(|point| point.lag_ms)),
+                number(point.and_then(|point| point.evaluations_per_second)),
+            ]);
+            at += Duration::seconds(self.interval_seconds.into());
+        }
+        rows
     }
-    table(&format!("edge-{process}-history"), &HEADER, &rows)
 }

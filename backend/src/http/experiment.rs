@@ -1,8 +1,7 @@
 //! What experiments say.
 
-use axum::Json;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use serde::Deserialize;
 use shared::model::key::{EnvironmentKey, FlagKey, VariantKey};
 use shared::model::timestamp::Timestamp;
@@ -13,7 +12,7 @@ use crate::app;
 use crate::app::experiment::Question;
 use crate::auth::permission::CanView;
 use crate::error::AppError;
-use crate::http::csv::{Format, number, table, text};
+use crate::http::csv::{Format, Table, answer, number, text};
 use crate::http::input::{Path, Query};
 use crate::state::AppState;
 
@@ -63,10 +62,8 @@ pub async fn get_experiment(
         metrics: metrics.collect::<Result<_, _>>()?,
     };
     let result = app::experiment::result(&state, who.id(), &flag, &question).await?;
-    match query.format.unwrap_or_default() {
-        Format::Json => Ok(Json(result).into_response()),
-        Format::Csv => rows(&result),
-    }
+    let name = [result.flag.to_string(), "in".into(), result.environment.to_string(), "experiment".into()];
+    answer(query.format, &name.each_ref().map(String::as_str), result)
 }
 
 const HEADER: [&str; 21] = [
@@ -93,28 +90,35 @@ const HEADER: [&str; 21] = [
     "sentence",
 ];
 
-fn rows(result: &ExperimentResult) -> Result<Response, AppError> {
-    let mut rows = Vec::new();
-    for found in &result.metrics {
-        let metric = &found.metric;
-        let head = [text(&metric.name), text(metric.event.as_str()), metric.kind.as_str().to_owned()];
-        for line in &found.variants {
-            let share = result.variants.iter().find(|variant| variant.variant == line.variant);
-            let share = number(share.map(|variant| variant.configured_share));
-            rows.push(row(&head, line, line.variant == result.control, share));
-        }
+impl Table for ExperimentResult {
+    fn columns(&self) -> Vec<&'static str> {
+        HEADER.to_vec()
     }
-    if result.metrics.is_empty() {
-        for variant in &result.variants {
-            let mut row = vec![String::new(); HEADER.len()];
-            row[3] = text(variant.variant.as_str());
-            row[4] = (variant.variant == result.control).to_string();
-            row[5] = variant.configured_share.to_string();
-            row[6] = variant.units.to_string();
-            rows.push(row);
+
+    /// One row for each variant of each metric; without metrics, one for each variant.
+    fn rows(&self) -> Vec<Vec<String>> {
+        let mut rows = Vec::new();
+        for found in &self.metrics {
+            let metric = &found.metric;
+            let head = [text(&metric.name), text(metric.event.as_str()), metric.kind.as_str().to_owned()];
+            for line in &found.variants {
+                let share = self.variants.iter().find(|variant| variant.variant == line.variant);
+                let share = number(share.map(|variant| variant.configured_share));
+                rows.push(row(&head, line, line.variant == self.control, share));
+            }
         }
+        if self.metrics.is_empty() {
+            for variant in &self.variants {
+                let mut row = vec![String::new(); HEADER.len()];
+                row[3] = text(variant.variant.as_str());
+                row[4] = (variant.variant == self.control).to_string();
+                row[5] = variant.configured_share.to_string();
+                row[6] = variant.units.to_string();
+                rows.push(row);
+            }
+        }
+        rows
     }
-    table(&format!("{}-in-{}-experiment", result.flag, result.environment), &HEADER, &rows)
 }
 
 fn row(head: &[String; 3], line: &MetricVariant, is_control: bool, share: String) -> Vec<String> {

@@ -4,6 +4,8 @@ use shared::wire::api::event::Event;
 use shared::wire::problem::Problem;
 use utoipa::OpenApi;
 
+use crate::http::csv::Format;
+
 /// OpenAPI 3.1 without paths.
 #[derive(OpenApi)]
 #[openapi(
@@ -12,6 +14,6 @@ use utoipa::OpenApi;
         description = "Changes flags and reads how they are used. Errors are RFC 9457 problems with a stable `code`. \
                        People are signed in by the cookie that `POST /api/v1/session` sets."
     ),
-    components(schemas(Problem, Event))
+    components(schemas(Problem, Event, Format))
 )]
 pub struct ApiDoc;

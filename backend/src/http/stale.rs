@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use serde::Deserialize;
 use shared::model::key::FlagKey;
 use shared::sentence;
@@ -12,7 +12,7 @@ use utoipa::IntoParams;
 use crate::app;
 use crate::auth::permission::CanView;
 use crate::error::AppError;
-use crate::http::csv::{Format, number, table, text};
+use crate::http::csv::{Format, Table, answer, number, text};
 use crate::http::input::{Path, Query};
 use crate::state::AppState;
 
@@ -25,8 +25,6 @@ pub struct StaleQuery {
     format: Option<Format>,
 }
 
-const HEADER: [&str; 7] = ["flag", "name", "kind", "created_at", "activity", "evaluated_at", "reasons"];
-
 /// Lists flags that may go, each with its reasons in words.
 #[utoipa::path(get, path = "/api/v1/projects/{project}/stale-flags", tag = "flags",
                params(("project" = String, Path), StaleQuery), responses((status = 200, content((StaleFlags = "application/json"), (String = "text/csv")))))]
@@ -36,23 +34,7 @@ pub async fn list_stale_flags(
     Query(query): Query<StaleQuery>,
 ) -> Result<Response, AppError> {
     let found = app::stale::list(&state, who.id()).await?;
-    if query.format.unwrap_or_default() == Format::Json {
-        return Ok(Json(found).into_response());
-    }
-    let row = |flag: &StaleFlag| {
-        let usage = &flag.usage;
-        let reasons: Vec<&str> = usage.reasons.iter().map(|reason| reason.sentence.as_str()).collect();
-        vec![
-            flag.key.to_string(),
-            text(&flag.name),
-            sentence::kind(flag.kind).to_owned(),
-            usage.created_at.to_string(),
-            text(&usage.sentence),
-            number(usage.environments.iter().filter_map(|environment| environment.evaluated_at).max()),
-            text(&reasons.join("; ")),
-        ]
-    };
-    table(&format!("{}-stale-flags", who.project.key), &HEADER, &found.items.iter().map(row).collect::<Vec<_>>())
+    answer(query.format, &[&who.project.key, "stale-flags"], found)
 }
 
 /// When a flag was last evaluated in each environment, and whether it may go.
@@ -64,4 +46,27 @@ pub async fn get_flag_usage(
     Path((_, flag)): Path<(String, FlagKey)>,
 ) -> Result<Json<FlagUsage>, AppError> {
     app::stale::usage(&state, who.id(), &flag).await.map(Json)
+}
+
+impl Table for StaleFlags {
+    fn columns(&self) -> Vec<&'static str> {
+        vec!["flag", "name", "kind", "created_at", "activity", "evaluated_at", "reasons"]
+    }
+
+    fn rows(&self) -> Vec<Vec<String>> {
+        let row = |flag: &StaleFlag| {
+            let usage = &flag.usage;
+            let reasons: Vec<&str> = usage.reasons.iter().map(|reason| reason.sentence.as_str()).collect();
+            vec![
+                text(&flag.key),
+                text(&flag.name),
+                sentence::kind(flag.kind).to_owned(),
+                usage.created_at.to_string(),
+                text(&usage.sentence),
+                number(usage.environments.iter().filter_map(|environment| environment.evaluated_at).max()),
+                text(reasons.join("; ")),
+            ]
+        };
+        self.items.iter().map(row).collect()
+    }
 }

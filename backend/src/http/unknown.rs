@@ -1,8 +1,7 @@
 //! Flags that applications ask for and nobody has.
 
-use axum::Json;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use serde::Deserialize;
 use shared::model::key::EnvironmentKey;
 use shared::model::timestamp::Timestamp;
@@ -10,9 +9,10 @@ use shared::wire::api::insight::{UnknownFlag, UnknownFlags};
 use utoipa::IntoParams;
 
 use crate::app;
+use crate::app::range::Range;
 use crate::auth::permission::CanView;
 use crate::error::AppError;
-use crate::http::csv::{Format, number, table, text};
+use crate::http::csv::{Format, Table, answer, text, text_or_empty};
 use crate::http::input::Query;
 use crate::state::AppState;
 
@@ -31,9 +31,6 @@ pub struct UnknownQuery {
     format: Option<Format>,
 }
 
-const HEADER: [&str; 9] =
-    ["flag", "environment", "sdk_key", "sdk_key_name", "count", "first_at", "last_at", "nearest", "sentence"];
-
 /// Lists flags that applications asked for and that nobody has, each with the nearest existing one.
 #[utoipa::path(get, path = "/api/v1/projects/{project}/counts/unknown", tag = "counts",
                params(("project" = String, Path), UnknownQuery), responses((status = 200, content((UnknownFlags = "application/json"), (String = "text/csv")))))]
@@ -42,22 +39,30 @@ pub async fn list_unknown_flags(
     CanView(who): CanView,
     Query(query): Query<UnknownQuery>,
 ) -> Result<Response, AppError> {
-    let found = app::unknown::list(&state, who.id(), query.environment.as_ref(), query.from, query.to).await?;
-    if query.format.unwrap_or_default() == Format::Json {
-        return Ok(Json(found).into_response());
+    let range = Range { from: query.from, to: query.to, last_minutes: None };
+    let found = app::count::unknown_flags(&state, who.id(), query.environment.as_ref(), range).await?;
+    answer(query.format, &[&who.project.key, "unknown-flags"], found)
+}
+
+impl Table for UnknownFlags {
+    fn columns(&self) -> Vec<&'static str> {
+        vec!["flag", "environment", "sdk_key", "sdk_key_name", "count", "first_at", "last_at", "nearest", "sentence"]
     }
-    let row = |flag: &UnknownFlag| {
-        vec![
-            text(&flag.key),
-            flag.environment.to_string(),
-            flag.sdk_key.to_string(),
-            text(&flag.sdk_key_name),
-            flag.count.to_string(),
-            flag.first_at.to_string(),
-            flag.last_at.to_string(),
-            number(flag.nearest.as_ref()),
-            text(&flag.sentence),
-        ]
-    };
-    table(&format!("{}-unknown-flags", who.project.key), &HEADER, &found.items.iter().map(row).collect::<Vec<_>>())
+
+    fn rows(&self) -> Vec<Vec<String>> {
+        let row = |flag: &UnknownFlag| {
+            vec![
+                text(&flag.key),
+                text(&flag.environment),
+                flag.sdk_key.to_string(),
+                text(&flag.sdk_key_name),
+                flag.count.to_string(),
+                flag.first_at.to_string(),
+                flag.last_at.to_string(),
+                text_or_empty(flag.nearest.as_ref()),
+                text(&flag.sentence),
+            ]
+        };
+        self.items.iter().map(row).collect()
+    }
 }

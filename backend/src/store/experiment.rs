@@ -1,7 +1,7 @@
 //! Exposures and what users did, added up.
 
 use shared::model::id::{EnvironmentId, FlagId};
-use sqlx::{PgConnection, PgPool, Postgres, Transaction};
+use sqlx::PgConnection;
 use time::OffsetDateTime;
 
 use crate::store::StoreError;
@@ -63,15 +63,6 @@ pub struct SplitChange {
     pub revision: i64,
     /// When it was applied.
     pub applied_at: OffsetDateTime,
-}
-
-/// Begins a read of one moment, each statement of which ends after 10 s.
-pub async fn begin(pool: &PgPool) -> Result<Transaction<'static, Postgres>, StoreError> {
-    let mut tx = pool.begin_with("begin isolation level repeatable read read only").await?;
-    sqlx::raw_sql("set local statement_timeout = '10s'; set local jit = off; set local work_mem = '32MB'")
-        .execute(&mut *tx)
-        .await?;
-    Ok(tx)
 }
 
 /// How many users each place of a flag ever gave a variant by a split; who was given several is counted with each.

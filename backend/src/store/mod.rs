@@ -9,7 +9,6 @@ pub mod environment;
 pub mod experiment;
 pub mod flag;
 pub mod kill;
-pub mod loss;
 pub mod metric;
 pub mod migration;
 pub mod project;
@@ -19,11 +18,11 @@ pub mod segment;
 pub mod session;
 pub mod stale;
 pub mod state;
-pub mod unknown;
 pub mod user;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use sqlx::{PgPool, Postgres, Transaction};
 use thiserror::Error;
 
 /// Format of the documents that this version writes into `jsonb` columns.
@@ -66,7 +65,7 @@ impl StoreError {
     }
 
     /// True when a statement took longer than it may.
-    pub fn is_cancelled(&self) -> bool {
+    pub fn took_too_long(&self) -> bool {
         matches!(self, Self::Database(sqlx::Error::Database(error)) if error.code().as_deref() == Some("57014"))
     }
 
@@ -83,6 +82,16 @@ impl From<sqlx::Error> for StoreError {
             None => Self::Database(error),
         }
     }
+}
+
+/// Begins a read of one moment, each statement of which ends after 10 s. Plans are never compiled, which takes longer than
+/// they do.
+pub async fn begin_bounded(pool: &PgPool) -> Result<Transaction<'static, Postgres>, StoreError> {
+    let mut tx = pool.begin_with("begin isolation level repeatable read read only").await?;
+    sqlx::raw_sql("set local statement_timeout = '10s'; set local jit = off; set local work_mem = '32MB'")
+        .execute(&mut *tx)
+        .await?;
+    Ok(tx)
 }
 
 /// Reads a document of a format that this version knows.

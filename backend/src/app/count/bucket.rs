@@ -1,11 +1,9 @@
 //! Where buckets begin, by the clocks of a zone. Pure.
 
+use crate::error::AppError;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use shared::wire::api::count::{BUCKETS_MAX, Interval};
-use time::OffsetDateTime;
-
-use crate::error::AppError;
 
 /// Without an interval, the finest one is taken that makes no more buckets than this.
 const BUCKETS_USUAL: usize = 300;
@@ -86,21 +84,13 @@ fn out_of_time() -> AppError {
     AppError::field("from", "lies beyond all calendars; use a time of this century")
 }
 
-/// Minutes since 1970 of the minute that holds a moment.
-pub(super) fn minute_of(at: OffsetDateTime) -> i64 {
-    at.unix_timestamp().div_euclid(60)
-}
-
-/// The moment at which a minute begins.
-pub(super) fn moment(minute: i64) -> OffsetDateTime {
-    OffsetDateTime::from_unix_timestamp(minute.saturating_mul(60)).unwrap_or(OffsetDateTime::UNIX_EPOCH)
-}
-
 #[cfg(test)]
 mod tests {
+    use time::OffsetDateTime;
     use time::macros::datetime;
 
     use super::*;
+    use crate::app::range::{minute_of, moment};
 
     fn of(from: OffsetDateTime, to: OffsetDateTime, interval: Interval, name: &str) -> Vec<OffsetDateTime> {
         let edges = edges(minute_of(from), minute_of(to), interval, &zone(name).expect("a zone")).expect("edges");

@@ -4,10 +4,7 @@
 
 use std::collections::HashSet;
 
-/// Minutes of an hour.
-pub(super) const HOUR: i64 = 60;
-/// Minutes of a day.
-pub(super) const DAY: i64 = 24 * HOUR;
+use crate::app::range::{DAY, HOUR};
 
 /// A table of counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

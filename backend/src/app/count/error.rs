@@ -9,8 +9,8 @@ use shared::wire::api::count::{CountErrors, FlagErrors};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use crate::app::count::bucket::moment;
-use crate::app::count::{Range, Reading};
+use crate::app::count::Reading;
+use crate::app::range::{Length, Range, moment};
 use crate::error::AppError;
 use crate::state::AppState;
 use crate::store;
@@ -35,7 +35,7 @@ pub async fn errors(
     environment: Option<&EnvironmentKey>,
     range: Range,
 ) -> Result<CountErrors, AppError> {
-    let period = range.period(state.clock.now())?;
+    let period = range.period(state.clock.now(), Length::COUNTS)?;
     let mut reading = Reading::begin(state, project, environment).await?;
     let kept = reading.kept(period).await?;
     let (edges, _) = kept.honour(&[period.from, period.to]);
@@ -61,7 +61,7 @@ pub async fn errors(
     let total = sums.iter().map(|sum| sum.count).sum();
     sums.truncate(ERRORS_MAX);
     let ids: Vec<Uuid> = sums.iter().map(|sum| sum.flag).collect();
-    let names = reading.flag_names(&ids).await?;
+    let names = reading.flag_names(project, &ids).await?;
     let errors = sums.iter().map(|sum| FlagErrors {
         id: sum.flag.into(),
         flag: names.get(&sum.flag).and_then(|named| named.key.parse().ok()),

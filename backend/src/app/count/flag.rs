@@ -8,9 +8,9 @@ use shared::model::key::EnvironmentKey;
 use shared::wire::api::count::{TOP_FLAGS_MAX, TopFlag, TopFlags};
 use uuid::Uuid;
 
-use crate::app::count::bucket::moment;
 use crate::app::count::cover::Kept;
-use crate::app::count::{Range, Reading, Source};
+use crate::app::count::{Reading, Source};
+use crate::app::range::{Length, Range, moment};
 use crate::error::AppError;
 use crate::state::AppState;
 use crate::store;
@@ -31,7 +31,7 @@ pub async fn top_flags(
     if !(1..=TOP_FLAGS_MAX).contains(&limit) {
         return Err(AppError::field("limit", format!("{limit} flags; ask for 1 to {TOP_FLAGS_MAX}")));
     }
-    let period = range.period(state.clock.now())?;
+    let period = range.period(state.clock.now(), Length::COUNTS)?;
     let mut reading = Reading::begin(state, project, environment).await?;
     let kept = reading.kept(period).await?;
     let (edges, _) = kept.honour(&[period.from, period.to]);
@@ -40,7 +40,7 @@ pub async fn top_flags(
     let evaluated = u64::try_from(sums.len()).unwrap_or(0);
     let top: Vec<FlagSum> = sums.into_iter().take(usize::try_from(limit).unwrap_or(0)).collect();
     let ids: Vec<Uuid> = top.iter().map(|sum| sum.flag).collect();
-    let names = reading.flag_names(&ids).await?;
+    let names = reading.flag_names(project, &ids).await?;
     let environments = reading.environment_ids();
     let last = store::count::last_evaluated(&mut reading.tx, &environments, &ids).await?;
     let last: HashMap<Uuid, _> = last.into_iter().collect();

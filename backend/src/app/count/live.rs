@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::app;
 use crate::app::count::Reading;
-use crate::app::count::bucket::{minute_of, moment};
+use crate::app::range::{minute_of, moment};
 use crate::error::AppError;
 use crate::live::{Audience, LiveEvent, WatchedFlag, Watching};
 use crate::state::AppState;

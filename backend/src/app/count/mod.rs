@@ -1,4 +1,4 @@
-//! Reading counts: series for charts, totals, top flags, errors, and shares beside what is configured.
+//! Reading counts: series for charts, totals, top flags, errors, shares beside what is configured, unknown flags, losses.
 //!
 //! Everything is read in one moment of the database: roll-ups and what is not rolled up yet agree there, so sums are exact
 //! at every time. Which table holds what is decided in `cover`, where buckets begin in `bucket`.
@@ -8,15 +8,18 @@ mod cover;
 mod error;
 mod flag;
 mod live;
+mod loss;
 mod series;
 mod share;
 mod summary;
+mod unknown;
 
 use std::collections::{BTreeMap, HashMap};
 
 pub use error::errors;
 pub use flag::top_flags;
 pub use live::{flag_minutes, watch};
+pub use loss::losses;
 pub use series::{Ask, series};
 pub use share::shares;
 use shared::model::id::{EnvironmentId, ProjectId, SdkKeyId};
@@ -25,66 +28,16 @@ use shared::wire::api::count::{CountGap, LossCause};
 use sqlx::{Postgres, Transaction};
 pub use summary::summary;
 use time::OffsetDateTime;
+pub use unknown::unknown_flags;
 use uuid::Uuid;
 
-use self::bucket::{minute_of, moment};
-use self::cover::{DAY, Grain, Kept, Piece};
+use self::cover::{Grain, Kept, Piece};
+use crate::app::range::{DAY, Period, minute_of, moment, too_much};
 use crate::error::AppError;
 use crate::state::AppState;
 use crate::store;
-use crate::store::StoreError;
 use crate::store::count::{BucketSum, EvaluationFilter, Labelled, Named, Span, Spans};
 use crate::store::environment::Environment;
-
-/// Without a beginning, this many minutes are read.
-const MINUTES_USUAL: u32 = 24 * 60;
-/// The longest time that is read at once, in minutes: more than is kept by default.
-const MINUTES_MAX: i64 = 2_000 * DAY;
-
-/// The time that is asked for.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Range {
-    /// First moment.
-    pub from: Option<OffsetDateTime>,
-    /// One past the last; now when absent.
-    pub to: Option<OffsetDateTime>,
-    /// Instead of `from`: so many minutes before the end.
-    pub last_minutes: Option<u32>,
-}
-
-/// Whole minutes `[from, to)`, since 1970.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Period {
-    from: i64,
-    to: i64,
-}
-
-impl Range {
-    /// The whole minutes that hold it.
-    fn period(self, now: OffsetDateTime) -> Result<Period, AppError> {
-        let to = match self.to {
-            Some(to) => minute_of(to + time::Duration::MINUTE - time::Duration::NANOSECOND),
-            // The current minute is counting and belongs to it.
-            None => minute_of(now) + 1,
-        };
-        let from = match (self.from, self.last_minutes) {
-            (Some(_), Some(_)) => {
-                return Err(AppError::field("last_minutes", "says the same as from; leave one of them out"));
-            }
-            (Some(from), None) => minute_of(from),
-            (None, minutes) => to - i64::from(minutes.unwrap_or(MINUTES_USUAL)),
-        };
-        let field = if self.last_minutes.is_some() { "last_minutes" } else { "from" };
-        if from >= to {
-            return Err(AppError::field(field, "leaves no time before the end (to); make it earlier"));
-        }
-        if to - from > MINUTES_MAX {
-            let message = format!("makes {} days; at most {} are read at once", (to - from) / DAY, MINUTES_MAX / DAY);
-            return Err(AppError::field(field, message));
-        }
-        Ok(Period { from, to })
-    }
-}
 
 /// What is added up.
 #[derive(Clone, Copy, Debug)]
@@ -105,7 +58,6 @@ type Sums = BTreeMap<String, Vec<u64>>;
 /// One moment of the database, and which environments are looked at.
 struct Reading {
     tx: Transaction<'static, Postgres>,
-    project: ProjectId,
     environments: Vec<Environment>,
 }
 
@@ -124,7 +76,12 @@ impl Reading {
                 return Err(AppError::not_found("environment", key));
             }
         }
-        Ok(Self { tx, project, environments })
+        Ok(Self { tx, environments })
+    }
+
+    /// Begins to read what belongs to no project.
+    async fn begin_everywhere(state: &AppState) -> Result<Self, AppError> {
+        Ok(Self { tx: store::count::begin(&state.pool).await?, environments: Vec::new() })
     }
 
     fn environment_ids(&self) -> Vec<EnvironmentId> {
@@ -194,9 +151,9 @@ impl Reading {
 
     /// What may be missing from a period.
     async fn gaps(&mut self, from: i64, to: i64) -> Result<Vec<CountGap>, AppError> {
-        let losses = store::count::list_losses(&mut self.tx, moment(from), moment(to)).await?;
+        let losses = store::count::list_gaps(&mut self.tx, moment(from), moment(to)).await?;
         let gaps = losses.into_iter().map(|loss| CountGap {
-            process: loss.process.into(),
+            process: loss.process,
             edge: loss.edge_name,
             from: loss.from_at.into(),
             to: loss.to_at.into(),
@@ -212,8 +169,8 @@ impl Reading {
     }
 
     /// Names of flags by their ids.
-    async fn flag_names(&mut self, ids: &[Uuid]) -> Result<HashMap<Uuid, Named>, AppError> {
-        let named = store::count::list_flag_names(&mut self.tx, self.project, ids).await?;
+    async fn flag_names(&mut self, project: ProjectId, ids: &[Uuid]) -> Result<HashMap<Uuid, Named>, AppError> {
+        let named = store::count::list_flag_names(&mut self.tx, project, ids).await?;
         Ok(named.into_iter().map(|named| (named.id, named)).collect())
     }
 }
@@ -244,24 +201,12 @@ fn spans_of(pieces: &[Piece]) -> Vec<Spans> {
     all
 }
 
-/// A statement that took too long was asked for too much.
-fn too_much(error: StoreError) -> AppError {
-    let is_cancelled = matches!(&error, StoreError::Database(sqlx::Error::Database(cause))
-        if cause.code().as_deref() == Some("57014"));
-    if is_cancelled {
-        return AppError::field("from", "takes more than 10 s to add up; ask for a shorter time or a longer interval");
-    }
-    error.into()
-}
-
 fn total(sums: &Sums) -> u64 {
     sums.values().flatten().sum()
 }
 
 #[cfg(test)]
 mod tests {
-    use time::macros::datetime;
-
     use super::*;
 
     #[test]
@@ -276,26 +221,5 @@ mod tests {
             all.filter(|span| !span.is_empty()).map(|span| minute_of(span.from)).collect::<Vec<_>>()
         };
         assert_eq!((held(&spans[0]), held(&spans[1])), (vec![0, 4, 1, 3, 2], vec![5, 6]));
-    }
-
-    #[test]
-    fn a_range_is_whole_minutes_and_includes_the_one_that_counts() {
-        let now = datetime!(2026-05-01 10:00:30 UTC);
-        let period = |range: Range| range.period(now).map(|period| (moment(period.from), moment(period.to))).ok();
-        let usual = (datetime!(2026-04-30 10:01 UTC), datetime!(2026-05-01 10:01 UTC));
-        assert_eq!(period(Range::default()), Some(usual));
-        let hour = Range { last_minutes: Some(60), ..Range::default() };
-        assert_eq!(period(hour), Some((datetime!(2026-05-01 09:01 UTC), datetime!(2026-05-01 10:01 UTC))));
-        let (from, to) = (Some(datetime!(2026-05-01 9:00:59 UTC)), Some(datetime!(2026-05-01 09:02 UTC)));
-        let exact = Range { from, to, last_minutes: None };
-        assert_eq!(period(exact), Some((datetime!(2026-05-01 09:00 UTC), datetime!(2026-05-01 09:02 UTC))));
-        for bad in [
-            Range { from, to, last_minutes: Some(1) },
-            Range { last_minutes: Some(0), ..Range::default() },
-            Range { from: to, to: from, last_minutes: None },
-            Range { from: Some(datetime!(2000-01-01 0:00 UTC)), ..Range::default() },
-        ] {
-            assert!(bad.period(now).is_err(), "{bad:?}");
-        }
     }
 }

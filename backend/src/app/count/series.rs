@@ -13,9 +13,10 @@ use time::Duration;
 use uuid::Uuid;
 
 use crate::app;
-use crate::app::count::bucket::{self, moment};
+use crate::app::count::bucket;
 use crate::app::count::cover::Kept;
-use crate::app::count::{Range, Reading, Source, Sums, total};
+use crate::app::count::{Reading, Source, Sums, total};
+use crate::app::range::{Length, Range, moment};
 use crate::error::AppError;
 use crate::state::AppState;
 use crate::store;
@@ -63,7 +64,7 @@ enum Kind {
 pub async fn series(state: &AppState, project: ProjectId, ask: Ask) -> Result<CountSeries, AppError> {
     let kind = ask.kind()?;
     let now = state.clock.now();
-    let period = ask.range.period(now)?;
+    let period = ask.range.period(now, Length::COUNTS)?;
     let zone_name = ask.zone.as_deref().unwrap_or("UTC");
     let zone = if zone_name == "UTC" { TimeZone::UTC } else { bucket::zone(zone_name)? };
     let is_of_all = kind == Kind::Evaluations && ask.flag.is_none();
@@ -90,7 +91,7 @@ pub async fn series(state: &AppState, project: ProjectId, ask: Ask) -> Result<Co
         }
         Kind::Requests => biggest(reading.sums(Source::Requests(ask.sdk_key), by_text(ask.by), &edges, &kept).await?),
     };
-    name_lines(&mut reading, ask.by, flag, &mut shown).await?;
+    name_lines(&mut reading, project, ask.by, flag, &mut shown).await?;
     let (first, last) = (edges[0], edges[edges.len() - 1]);
     let total = shown.iter().map(|line| line.total).sum::<u64>() + rest.as_ref().map_or(0, |rest| rest.total);
     let still = edges.windows(2).find(|bucket| moment(bucket[1]) > now - COUNTED_WITHIN);
@@ -220,6 +221,7 @@ fn biggest(sums: Sums) -> (Vec<CountLine>, Option<OtherLines>) {
 /// Puts names to the labels that were counted.
 async fn name_lines(
     reading: &mut Reading,
+    project: ProjectId,
     by: CountBy,
     flag: Option<FlagId>,
     lines: &mut [CountLine],
@@ -230,8 +232,8 @@ async fn name_lines(
     let ids: Vec<Uuid> = lines.iter().filter_map(|line| line.key.as_deref()?.parse().ok()).collect();
     let db = &mut *reading.tx;
     let named = match by {
-        CountBy::Flag => store::count::list_flag_names(db, reading.project, &ids).await?,
-        CountBy::SdkKey => store::count::list_key_names(db, reading.project, &ids).await?,
+        CountBy::Flag => store::count::list_flag_names(db, project, &ids).await?,
+        CountBy::SdkKey => store::count::list_key_names(db, project, &ids).await?,
         CountBy::Edge => store::count::list_edge_names(db, &ids).await?,
         CountBy::Environment => {
             let named = reading.environments.iter().map(|known| store::count::Named {

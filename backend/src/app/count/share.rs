@@ -12,8 +12,8 @@ use shared::model::split::Split;
 use shared::wire::api::count::{FlagShares, PlaceShares, VariantShare};
 
 use crate::app;
-use crate::app::count::bucket::moment;
-use crate::app::count::{Range, Reading, Source, Sums};
+use crate::app::count::{Reading, Source, Sums};
+use crate::app::range::{Length, Range, moment};
 use crate::error::AppError;
 use crate::state::AppState;
 use crate::store;
@@ -33,7 +33,7 @@ pub async fn shares(
 ) -> Result<FlagShares, AppError> {
     let environment = environment
         .ok_or_else(|| AppError::field("environment", "name one: each environment has shares of its own"))?;
-    let period = range.period(state.clock.now())?;
+    let period = range.period(state.clock.now(), Length::COUNTS)?;
     let mut reading = Reading::begin(state, project, Some(environment)).await?;
     let flag = app::flag::find(&mut reading.tx, project, flag).await?;
     let here = &reading.environments[0];

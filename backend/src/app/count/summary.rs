@@ -9,9 +9,10 @@ use shared::model::key::EnvironmentKey;
 use shared::wire::api::count::{BusyFlag, CountPeak, CountSummary, CountTotals, EnvironmentTotals};
 use uuid::Uuid;
 
-use crate::app::count::bucket::{self, moment};
-use crate::app::count::cover::{DAY, HOUR, Kept};
-use crate::app::count::{Period, Range, Reading, Source};
+use crate::app::count::bucket;
+use crate::app::count::cover::Kept;
+use crate::app::count::{Reading, Source};
+use crate::app::range::{DAY, HOUR, Length, Period, Range, moment};
 use crate::error::AppError;
 use crate::state::AppState;
 use crate::store::count::{EvaluationFilter, Labelled};
@@ -35,7 +36,7 @@ pub async fn summary(
     environment: Option<&EnvironmentKey>,
     range: Range,
 ) -> Result<CountSummary, AppError> {
-    let period = range.period(state.clock.now())?;
+    let period = range.period(state.clock.now(), Length::COUNTS)?;
     let before = Period { from: 2 * period.from - period.to, to: period.from };
     let mut reading = Reading::begin(state, project, environment).await?;
     let kept = reading.kept(Period { from: before.from, to: period.to }).await?;
@@ -64,7 +65,7 @@ pub async fn summary(
         totals,
         before: sum(earlier.values()),
         peak: reading.peak(first, last, &kept).await?,
-        flags: reading.busy_flags(edges, &kept, totals.evaluations).await?,
+        flags: reading.busy_flags(project, edges, &kept, totals.evaluations).await?,
         environments,
         gaps: reading.gaps(first, last).await?,
     })
@@ -109,14 +110,20 @@ impl Reading {
     }
 
     /// The flags evaluated most.
-    async fn busy_flags(&mut self, edges: &[i64], kept: &Kept, all: u64) -> Result<Vec<BusyFlag>, AppError> {
+    async fn busy_flags(
+        &mut self,
+        project: ProjectId,
+        edges: &[i64],
+        kept: &Kept,
+        all: u64,
+    ) -> Result<Vec<BusyFlag>, AppError> {
         let mut top = self.flag_sums(edges, kept).await?;
         top.truncate(FLAGS);
         let ids: Vec<Uuid> = top.iter().map(|sum| sum.flag).collect();
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        let names = self.flag_names(&ids).await?;
+        let names = self.flag_names(project, &ids).await?;
         let (sparks, _) = kept.honour(&spark_edges(edges[0], edges[edges.len() - 1]));
         let filter = EvaluationFilter { flags: &ids, ..EvaluationFilter::default() };
         let mut lines = self.sums(Source::Evaluations(filter), "flag", &sparks, kept).await?;

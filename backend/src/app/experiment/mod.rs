@@ -14,18 +14,16 @@ use shared::wire::api::experiment::{
 };
 use shared::wire::api::metric::MetricDetail;
 use sqlx::PgConnection;
-use time::{Duration, OffsetDateTime};
+use time::{Duration, OffsetDateTime, Time, UtcOffset};
 
-use crate::app::{self, range};
+use crate::app;
+use crate::app::range::{Length, Range, ceil_minute, minute_of, moment, too_much};
 use crate::error::AppError;
 use crate::state::AppState;
 use crate::statistics::ratio::{self, Cell};
 use crate::statistics::{self, NotYet};
+use crate::store;
 use crate::store::experiment::{self as stored, Scope, Units};
-use crate::store::{self, StoreError};
-
-/// The longest time in one answer.
-const RANGE_MAX: Duration = Duration::days(366);
 
 /// What somebody wants to see of an experiment.
 #[derive(Debug)]
@@ -59,7 +57,7 @@ pub async fn result(
     key: &FlagKey,
     question: &Question,
 ) -> Result<ExperimentResult, AppError> {
-    let mut tx = stored::begin(&state.pool).await?;
+    let mut tx = store::begin_bounded(&state.pool).await?;
     let flag = app::flag::find(&mut tx, project, key).await?;
     if flag.definition.kind != FlagKind::Experiment {
         let message = format!("{key} is no experiment, so nobody's exposure is kept; make it one first");
@@ -183,18 +181,28 @@ fn period(
     since: OffsetDateTime,
 ) -> Result<(OffsetDateTime, OffsetDateTime), AppError> {
     let now = state.clock.now();
-    if question.from.is_some() {
-        let (from, to) = range::read(now, question.from, question.to, RANGE_MAX, RANGE_MAX)?;
-        return Ok((range::floor_minute(from), range::ceil_minute(to)));
+    if let Some(from) = question.from {
+        let days = state.config.counts.units_days;
+        let kept_from = now.to_offset(UtcOffset::UTC).replace_time(Time::MIDNIGHT) - Duration::days(days.into());
+        if OffsetDateTime::from(from) < kept_from {
+            let message = format!(
+                "{from} lies before what is kept of users, which is {days} days (counts.units_days); ask for {} or later",
+                Timestamp::from(kept_from)
+            );
+            return Err(AppError::field("from", message));
+        }
+        let range = Range { from: question.from, to: question.to, last_minutes: None };
+        let period = range.period(now, Length::EXPERIMENT)?;
+        return Ok((moment(period.from), moment(period.to)));
     }
-    let to = question.to.map_or_else(|| range::floor_minute(now) + Duration::MINUTE, OffsetDateTime::from);
-    let from = range::ceil_minute(since.max(to.saturating_sub(RANGE_MAX)));
+    let to = question.to.map_or_else(|| minute_of(now) + 1, |to| ceil_minute(to.into()));
+    let from = ceil_minute(since).max(to - Length::EXPERIMENT.most);
     if question.to.is_some() && from >= to {
         let message =
             format!("the split changed later, at {}; leave it out or name `from` too", Timestamp::from(since));
         return Err(AppError::field("to", message));
     }
-    Ok((from, range::ceil_minute(to).max(from)))
+    Ok((moment(from), moment(to.max(from))))
 }
 
 /// The variants of a split in its order, with their users.
@@ -239,15 +247,6 @@ fn ratio_of(split: &Split, variants: &[ExperimentVariant]) -> RatioResult {
         chi_square: told.map(|ratio| ratio.chi_square),
         sentence: sentence::ratio(&found, variants),
     }
-}
-
-/// A statement that took too long was asked for too much.
-pub(super) fn too_much(error: StoreError) -> AppError {
-    if error.is_cancelled() {
-        let message = "takes more than 10 s to add up; ask for a shorter time, or for less at once";
-        return AppError::field("from", message);
-    }
-    error.into()
 }
 
 /// Counts are never negative.

@@ -7,7 +7,8 @@ use shared::wire::api::experiment::{
 use shared::wire::api::metric::{MetricDetail, MetricKind};
 use sqlx::PgConnection;
 
-use crate::app::experiment::{number, sentence, too_much};
+use crate::app::experiment::{number, sentence};
+use crate::app::range::too_much;
 use crate::error::AppError;
 use crate::statistics::{Comparison, Interval, Mean, NotYet, Proportion, comparison};
 use crate::store::experiment::{self as stored, Scope, VariantEvents};

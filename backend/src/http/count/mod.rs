@@ -1,6 +1,6 @@
 //! Counts: what was evaluated, how often, and with which answers. Every answer is also there as CSV.
 
-mod csv;
+mod table;
 
 use std::borrow::Borrow;
 
@@ -13,26 +13,16 @@ use shared::model::key::{EnvironmentKey, FlagKey};
 use shared::model::timestamp::Timestamp;
 use shared::wire::api::count::{CountBy, CountErrors, CountSeries, CountSummary, FlagShares, Interval, TopFlags};
 use shared::wire::count::Mode;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 
 use crate::app;
-use crate::app::count::{Ask, Range};
+use crate::app::count::Ask;
+use crate::app::range::Range;
 use crate::auth::permission::CanView;
 use crate::error::AppError;
-use crate::http::count::csv::answer;
+use crate::http::csv::{Format, answer, day};
 use crate::http::input::{Path, Query};
 use crate::state::AppState;
-
-/// How the answer is written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum CountFormat {
-    /// JSON.
-    #[default]
-    Json,
-    /// A table with a header row, as a file.
-    Csv,
-}
 
 /// What to add up, and how.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -71,7 +61,7 @@ pub struct SeriesQuery {
     /// Name of the zone whose hours and days are meant, such as `Europe/Berlin`; UTC when absent.
     zone: Option<String>,
     /// JSON when absent.
-    format: Option<CountFormat>,
+    format: Option<Format>,
 }
 
 /// Where and when to look.
@@ -89,7 +79,7 @@ pub struct RangeQuery {
     /// Instead of `from`: so many minutes before `to`.
     last_minutes: Option<u32>,
     /// JSON when absent.
-    format: Option<CountFormat>,
+    format: Option<Format>,
 }
 
 /// Where and when to look, and for how many.
@@ -109,7 +99,7 @@ pub struct TopQuery {
     /// How many flags, 1 to 100; 20 when absent.
     limit: Option<u32>,
     /// JSON when absent.
-    format: Option<CountFormat>,
+    format: Option<Format>,
 }
 
 /// Reads counts over time: evaluations, or requests of SDK keys.
@@ -123,9 +113,8 @@ pub async fn get_counts(
     CanView(who): CanView,
     Query(query): Query<SeriesQuery>,
 ) -> Result<Response, AppError> {
-    let name =
-        ["counts", &who.project.key, text(query.environment.as_ref()), text(query.flag.as_ref())].map(String::from);
-    let format = query.format.unwrap_or_default();
+    let (environment, flag) =
+        (key_text(query.environment.as_ref()).to_owned(), key_text(query.flag.as_ref()).to_owned());
     let ask = Ask {
         environment: query.environment,
         flag: query.flag,
@@ -135,11 +124,12 @@ pub async fn get_counts(
         reason: query.reason,
         mode: query.mode,
         sdk_key: query.sdk_key,
-        range: range(query.from, query.to, query.last_minutes),
+        range: Range { from: query.from, to: query.to, last_minutes: query.last_minutes },
         interval: query.interval,
         zone: query.zone,
     };
-    answer(format, &name, app::count::series(&state, who.id(), ask).await?)
+    let read = app::count::series(&state, who.id(), ask).await?;
+    answer(query.format, &["counts", &who.project.key, &environment, &flag, &day(read.from)], read)
 }
 
 /// Reads totals of a project and each environment, compared with the time before, with the flags evaluated most.
@@ -151,9 +141,9 @@ pub async fn get_count_summary(
     CanView(who): CanView,
     Query(query): Query<RangeQuery>,
 ) -> Result<Response, AppError> {
-    let name = ["summary", &who.project.key, text(query.environment.as_ref())].map(String::from);
     let read = app::count::summary(&state, who.id(), query.environment.as_ref(), query.range()).await?;
-    answer(query.format.unwrap_or_default(), &name, read)
+    let environment = key_text(query.environment.as_ref());
+    answer(query.format, &["summary", &who.project.key, environment, &day(read.from)], read)
 }
 
 /// Reads the flags evaluated most.
@@ -165,10 +155,10 @@ pub async fn get_top_flags(
     CanView(who): CanView,
     Query(query): Query<TopQuery>,
 ) -> Result<Response, AppError> {
-    let name = ["flags", &who.project.key, text(query.environment.as_ref())].map(String::from);
-    let range = range(query.from, query.to, query.last_minutes);
+    let range = Range { from: query.from, to: query.to, last_minutes: query.last_minutes };
     let read = app::count::top_flags(&state, who.id(), query.environment.as_ref(), range, query.limit).await?;
-    answer(query.format.unwrap_or_default(), &name, read)
+    let environment = key_text(query.environment.as_ref());
+    answer(query.format, &["flags", &who.project.key, environment, &day(read.from)], read)
 }
 
 /// Reads evaluations that could not be answered, by flag and error code.
@@ -180,9 +170,9 @@ pub async fn get_count_errors(
     CanView(who): CanView,
     Query(query): Query<RangeQuery>,
 ) -> Result<Response, AppError> {
-    let name = ["errors", &who.project.key, text(query.environment.as_ref())].map(String::from);
     let read = app::count::errors(&state, who.id(), query.environment.as_ref(), query.range()).await?;
-    answer(query.format.unwrap_or_default(), &name, read)
+    let environment = key_text(query.environment.as_ref());
+    answer(query.format, &["errors", &who.project.key, environment, &day(read.from)], read)
 }
 
 /// Reads what each place of a flag answered, beside what its split says. Only evaluations of the flag alone are counted.
@@ -195,21 +185,17 @@ pub async fn get_flag_shares(
     Path((_, flag)): Path<(String, FlagKey)>,
     Query(query): Query<RangeQuery>,
 ) -> Result<Response, AppError> {
-    let name = ["shares", &who.project.key, text(query.environment.as_ref()), flag.as_str()].map(String::from);
     let read = app::count::shares(&state, who.id(), &flag, query.environment.as_ref(), query.range()).await?;
-    answer(query.format.unwrap_or_default(), &name, read)
+    let environment = key_text(query.environment.as_ref());
+    answer(query.format, &["shares", &who.project.key, environment, flag.as_str(), &day(read.from)], read)
 }
 
 impl RangeQuery {
     fn range(&self) -> Range {
-        range(self.from, self.to, self.last_minutes)
+        Range { from: self.from, to: self.to, last_minutes: self.last_minutes }
     }
 }
 
-fn range(from: Option<Timestamp>, to: Option<Timestamp>, last_minutes: Option<u32>) -> Range {
-    Range { from: from.map(Into::into), to: to.map(Into::into), last_minutes }
-}
-
-fn text<K: Borrow<str>>(key: Option<&K>) -> &str {
+fn key_text<K: Borrow<str>>(key: Option<&K>) -> &str {
     key.map_or("", Borrow::borrow)
 }

@@ -1,22 +1,23 @@
 //! Counts, as dashboards read them. They are written by the leader's own connection, in `leader::ingest`.
 
 mod flag;
+mod loss;
 mod name;
 mod series;
+mod unknown;
 
 pub use flag::{ErrorSeries, FlagMinute, last_evaluated, list_errors, list_minutes};
+pub use loss::{Loss, Losses, list_gaps, list_losses};
 pub use name::{Named, list_edge_names, list_flag_names, list_key_names};
 pub use series::{
-    BucketSum, EvaluationFilter, Labelled, add_up, list_evaluations, list_requests, list_totals, list_unknown,
+    BucketSum, EvaluationFilter, Labelled, add_up, list_all_totals, list_evaluations, list_requests, list_totals,
+    list_unknown,
 };
 use sqlx::{PgConnection, PgPool, Postgres, Transaction};
 use time::OffsetDateTime;
-use uuid::Uuid;
+pub use unknown::{FlagName, UnknownSeries, list_flags_to_compare, list_unknown_series};
 
-use crate::store::StoreError;
-
-/// The most gaps in one answer.
-pub const GAPS_MAX: i64 = 100;
+use crate::store::{StoreError, begin_bounded};
 
 /// The time `[from, to)`, empty when both are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,38 +72,16 @@ pub struct DueRollup {
     pub period: OffsetDateTime,
 }
 
-/// Counts that did not arrive.
-#[derive(Clone, Debug)]
-pub struct Loss {
-    /// The edge's process.
-    pub process: Uuid,
-    /// `killed`, `silent` or `let_go`.
-    pub cause: String,
-    /// The edge's name.
-    pub edge_name: String,
-    /// The time in which it was counted.
-    pub from_at: OffsetDateTime,
-    /// Its end.
-    pub to_at: OffsetDateTime,
-    /// Evaluations, at most.
-    pub lost_max: i64,
-    /// False while some of it may still arrive.
-    pub is_final: bool,
-}
-
-/// Begins a read of one moment, in which roll-ups and what they were made of agree. A statement ends after 10 s; plans are
-/// made for the values at hand, and never compiled, which takes longer than they do. Sums are made in memory and by hashing:
-/// the planner takes series for fewer than they are, and would rather sort. Pages of the last days are in memory, wherever
-/// they lie.
+/// Begins a bounded read in which roll-ups and what they were made of agree. Plans are made for the values at hand. Sums are
+/// made by hashing: the planner takes series for fewer than they are, and would rather sort. Pages of the last days are in
+/// memory, wherever they lie.
 ///
 /// The moment is that of the first read after this, and the lock comes before it: a partition that is dropped together with
 /// its time is gone for older moments, too, so one that is dropped right now is waited for, and later ones wait for us.
 pub async fn begin(pool: &PgPool) -> Result<Transaction<'static, Postgres>, StoreError> {
-    let mut tx = pool.begin_with("begin isolation level repeatable read read only").await?;
-    let settings = "set local statement_timeout = '10s'; set local jit = off; set local work_mem = '32MB'; \
-                    set local enable_sort = off; \
-                    set local random_page_cost = 1.1; set local plan_cache_mode = force_custom_plan; \
-                    lock table minute_counts in access share mode";
+    let mut tx = begin_bounded(pool).await?;
+    let settings = "set local enable_sort = off; set local random_page_cost = 1.1; \
+                    set local plan_cache_mode = force_custom_plan; lock table minute_counts in access share mode";
     sqlx::raw_sql(settings).execute(&mut *tx).await?;
     Ok(tx)
 }
@@ -129,26 +108,4 @@ pub async fn list_due(
     .fetch_all(db)
     .await?;
     Ok(due)
-}
-
-/// Losses of a time that overlaps `[from, to)`, the oldest first.
-pub async fn list_losses(
-    db: &mut PgConnection,
-    from: OffsetDateTime,
-    to: OffsetDateTime,
-) -> Result<Vec<Loss>, StoreError> {
-    let losses = sqlx::query_as!(
-        Loss,
-        "select process, cause, edge_name, from_at, to_at, lost_max, is_final
-         from count_losses
-         where to_at > $1 and from_at < $2
-         order by from_at, process, cause
-         limit $3",
-        from,
-        to,
-        GAPS_MAX,
-    )
-    .fetch_all(db)
-    .await?;
-    Ok(losses)
 }

@@ -176,6 +176,12 @@ pub async fn list_totals(
     Ok(series)
 }
 
+/// Series of all evaluations of the installation that were counted since a moment, without a label.
+pub async fn list_all_totals(db: &mut PgConnection, since: OffsetDateTime) -> Result<Labelled, StoreError> {
+    let ids = sqlx::query_scalar!("select id from edge_series where last_at >= $1", since).fetch_all(db).await?;
+    Ok(Labelled { label: String::new(), ids })
+}
+
 /// Series of requests by `environment`, `sdk_key` or `none`.
 pub async fn list_requests(
     db: &mut PgConnection,

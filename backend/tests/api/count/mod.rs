@@ -1,6 +1,7 @@
 //! Counts: each batch exactly once, and what dashboards read of them.
 
 mod bench;
+mod lines;
 mod list;
 mod live;
 mod refused;

@@ -1,86 +1,81 @@
 //! Flags that applications ask for and nobody has.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use shared::model::id::ProjectId;
 use shared::model::key::{EnvironmentKey, FlagKey};
-use shared::model::timestamp::Timestamp;
 use shared::wire::api::insight::{UnknownFlag, UnknownFlags, UnknownStatus};
-use time::Duration;
 use uuid::Uuid;
 
-use crate::app::experiment::too_much;
-use crate::app::range;
+use crate::app::count::Reading;
+use crate::app::range::{Length, Range, moment, too_much};
 use crate::app::shown::count;
 use crate::error::AppError;
 use crate::state::AppState;
 use crate::store;
-use crate::store::unknown::FlagName;
+use crate::store::count::{FlagName, Labelled};
 
 /// The most lines.
-const LIST_MAX: i64 = 200;
+const LIST_MAX: usize = 200;
 /// The most flags that are compared with.
 const FLAGS_MAX: i64 = 20_000;
-/// The longest time that is added up.
-pub(super) const RANGE_MAX: Duration = Duration::days(1_826);
 
 /// What became of one key, and the flag that is nearest.
 type Found = (UnknownStatus, Option<String>);
 
-/// Lists unknown flags of one environment or of all, the most asked for first; of the last 24 hours when absent.
-pub async fn list(
+/// Lists unknown flags of one environment or of all, the most asked for first.
+pub async fn unknown_flags(
     state: &AppState,
     project: ProjectId,
     environment: Option<&EnvironmentKey>,
-    from: Option<Timestamp>,
-    to: Option<Timestamp>,
+    range: Range,
 ) -> Result<UnknownFlags, AppError> {
-    let (from, to) = range::read(state.clock.now(), from, to, Duration::DAY, RANGE_MAX)?;
-    let mut tx = store::experiment::begin(&state.pool).await?;
-    let mut environments = store::environment::list(&mut tx, project).await?;
-    if let Some(key) = environment {
-        environments.retain(|known| known.key == key.as_str());
-        if environments.is_empty() {
-            return Err(AppError::not_found("environment", key));
-        }
-    }
-    let ids: Vec<_> = environments.iter().map(|environment| environment.id).collect();
-    let (from, to) = store::unknown::round(&mut tx, from, to).await?;
-    let listed = store::unknown::list(&mut tx, &ids, from, to, LIST_MAX).await.map_err(too_much)?;
-    let flags = store::unknown::list_flag_names(&mut tx, project, FLAGS_MAX).await?;
-    let keys = store::sdk_key::list(&mut tx, project, None).await?;
+    let period = range.period(state.clock.now(), Length::COUNTS)?;
+    let mut reading = Reading::begin(state, project, environment).await?;
+    let kept = reading.kept(period).await?;
+    let (edges, _) = kept.honour(&[period.from, period.to]);
+    let (from, to) = (moment(edges[0]), moment(edges[edges.len() - 1]));
+    let ids = reading.environment_ids();
+    let series = store::count::list_unknown_series(&mut reading.tx, &ids, from).await.map_err(too_much)?;
+    let chosen: Vec<Labelled> =
+        series.iter().map(|of| Labelled { label: of.id.to_string(), ids: vec![of.id] }).collect();
+    let sums = reading.add_up(&chosen, &edges, &kept).await?;
+    let count_of = |id: i64| sums.get(&id.to_string()).map(|counts| counts.iter().sum::<u64>());
+    let mut asked: Vec<_> = series.into_iter().filter_map(|of| Some((count_of(of.id)?, of))).collect();
+    // Stable: of the same count, by their keys.
+    asked.sort_by_key(|(count, _)| Reverse(*count));
+    let (total, is_cut) = (asked.iter().map(|(count, _)| count).sum(), asked.len() > LIST_MAX);
+    asked.truncate(LIST_MAX);
+    let flags = store::count::list_flags_to_compare(&mut reading.tx, project, FLAGS_MAX).await?;
+    let keys = store::sdk_key::list(&mut reading.tx, project, None).await?;
+    let Reading { tx, environments } = reading;
     tx.commit().await?;
 
-    let asked: Vec<(String, Uuid)> =
-        listed.items.iter().map(|item| (item.flag_key.clone(), item.environment_id.uuid())).collect();
+    let wanted: Vec<(String, Uuid)> =
+        asked.iter().map(|(_, of)| (of.flag_key.clone(), of.environment_id.uuid())).collect();
     // Some hundred keys against some thousand flags keep a thread busy for a while.
-    let found = tokio::task::spawn_blocking(move || compare(&asked, &flags)).await.map_err(AppError::internal)?;
-    let mut items = Vec::with_capacity(listed.items.len());
-    for (item, (status, nearest)) in listed.items.into_iter().zip(found) {
-        let Some(environment) = environments.iter().find(|known| known.id == item.environment_id) else { continue };
-        let key = keys.iter().find(|key| key.id == item.key_id);
-        let sentence = sentence(status, &item.flag_key, nearest.as_deref(), &environment.key);
+    let found = tokio::task::spawn_blocking(move || compare(&wanted, &flags)).await.map_err(AppError::internal)?;
+    let mut items = Vec::with_capacity(asked.len());
+    for ((count, of), (status, nearest)) in asked.into_iter().zip(found) {
+        let Some(environment) = environments.iter().find(|known| known.id == of.environment_id) else { continue };
+        let key = keys.iter().find(|key| key.id == of.key_id);
+        let sentence = sentence(status, &of.flag_key, nearest.as_deref(), &environment.key);
         items.push(UnknownFlag {
-            key: item.flag_key,
+            key: of.flag_key,
             environment: environment.key.parse().map_err(AppError::internal)?,
-            sdk_key: item.key_id,
+            sdk_key: of.key_id,
             sdk_key_name: key.map(|key| key.name.clone()).unwrap_or_default(),
             sdk_key_hint: key.map(|key| key.hint.clone()).unwrap_or_default(),
-            count: u64::try_from(item.count).unwrap_or(0),
-            first_at: item.first_at.into(),
-            last_at: item.last_at.into(),
+            count,
+            first_at: of.first_at.into(),
+            last_at: of.last_at.into(),
             status,
             nearest: nearest.and_then(|key| key.parse::<FlagKey>().ok()),
             sentence,
         });
     }
-    Ok(UnknownFlags {
-        from: from.into(),
-        to: to.into(),
-        items,
-        total: u64::try_from(listed.total).unwrap_or(0),
-        is_cut: listed.rows > LIST_MAX,
-    })
+    Ok(UnknownFlags { from: from.into(), to: to.into(), items, total, is_cut })
 }
 
 fn compare(asked: &[(String, Uuid)], flags: &[FlagName]) -> Vec<Found> {

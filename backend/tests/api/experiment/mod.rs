@@ -1,8 +1,9 @@
 //! What experiments say, with exposures and events as the leader writes them.
 
+mod question;
+
 use std::ops::Range;
 
-use backend::store::{self, StoreError};
 use serde_json::{Value, json};
 use time::{Duration, OffsetDateTime};
 use uuid::Uuid;
@@ -256,51 +257,6 @@ async fn results_begin_when_the_split_last_changed_and_not_when_something_else_d
 }
 
 #[tokio::test]
-async fn many_comparisons_are_warned_of_and_at_most_ten_metrics_are_read() {
-    let lab = Lab::start("experiment").await;
-    let mut ids = Vec::new();
-    for number in 0..11 {
-        ids.push(lab.metric(&format!("metric {number:02}"), "purchase", "conversion").await);
-    }
-    let found = lab.read("").await.expect(200).body;
-    assert_eq!(found["metrics"].as_array().map(Vec::len), Some(10));
-    assert!(found["warnings"].to_string().contains("these are 10 comparisons"), "{}", found["warnings"]);
-    let two = lab.read(&format!("&metric={},{}", ids[10], ids[0])).await.expect(200).body;
-    assert_eq!(two["metrics"][0]["metric"]["name"], "metric 10");
-    let all = lab.read(&format!("&metric={}", ids.join(","))).await.expect(422);
-    assert_eq!(all.fields(), ["metric"]);
-}
-
-#[tokio::test]
-async fn a_wrong_question_names_what_is_wrong_with_it() {
-    let lab = Lab::start("experiment").await;
-    for (more, field) in [
-        ("&place=target", "place"),
-        ("&control=green", "control"),
-        ("&metric=purchase", "metric"),
-        ("&from=2026-05-02T00:00:00Z&to=2026-05-01T00:00:00Z", "from"),
-        ("&from=2020-01-01T00:00:00Z&to=2026-05-01T00:00:00Z", "from"),
-        ("&to=2020-01-01T00:00:00Z", "to"),
-    ] {
-        assert_eq!(lab.read(more).await.expect(422).fields(), [field], "{more}");
-    }
-    for more in ["&from=yesterday", "&to=1", "&control=%20", "&format=xlsx", "&colour=red"] {
-        let answer = lab.read(more).await.expect(400);
-        let name = more.trim_start_matches('&').split('=').next().expect("a name");
-        assert!(answer.body["detail"].as_str().expect("text").contains(name), "{more}: {}", answer.body);
-    }
-    lab.read("&metric=00000000-0000-0000-0000-000000000000").await.expect(404);
-    let nowhere = lab.ana.get("/projects/shop/flags/checkout/experiment").await.expect(400);
-    assert!(nowhere.body["detail"].as_str().expect("text").contains("environment"), "{}", nowhere.body);
-    lab.ana.get("/projects/shop/flags/checkout/experiment?environment=none").await.expect(404);
-    lab.ana.get("/projects/shop/flags/none/experiment?environment=production").await.expect(404);
-    let undivided = lab.ana.get("/projects/shop/flags/checkout/experiment?environment=staging").await.expect(422);
-    assert_eq!(undivided.fields(), ["environment"]);
-    let release = Lab::start("release").await;
-    assert_eq!(release.read("").await.expect(422).fields(), ["flag"]);
-}
-
-#[tokio::test]
 async fn a_spreadsheet_gets_the_same_figures() {
     let lab = Lab::start("experiment").await;
     lab.metric("=Purchases, all", "purchase", "conversion").await;
@@ -330,17 +286,4 @@ async fn a_spreadsheet_gets_the_same_figures() {
         assert_eq!(cell(0, name).parse::<f64>().ok(), value.as_f64(), "{name}");
     }
     assert_eq!((cell(0, "verdict"), cell(1, "is_control")), ("more".into(), "true".into()));
-}
-
-#[tokio::test]
-async fn a_statement_that_takes_too_long_is_told_from_a_database_that_fails() {
-    let app = App::start().await;
-    let mut tx = store::experiment::begin(&app.state.pool).await.expect("a read");
-    let limit: String = sqlx::query_scalar("show statement_timeout").fetch_one(&mut *tx).await.expect("a setting");
-    assert_eq!(limit, "10s");
-    sqlx::raw_sql("set local statement_timeout = '20ms'").execute(&mut *tx).await.expect("a setting");
-    let slow = sqlx::query("select pg_sleep(60)").execute(&mut *tx).await.expect_err("a cancelled statement");
-    assert!(StoreError::from(slow).is_cancelled());
-    let broken = sqlx::query("select 1").execute(&mut *tx).await.expect_err("a transaction that failed");
-    assert!(!StoreError::from(broken).is_cancelled());
 }

@@ -1,30 +1,29 @@
 //! What was counted on edges and did not arrive.
 
-use shared::model::timestamp::Timestamp;
 use shared::wire::api::insight::{CountLoss, CountLosses};
-use time::Duration;
 
-use crate::app::experiment::too_much;
-use crate::app::range;
+use crate::app::count::{Reading, total};
+use crate::app::range::{Length, Range, moment};
 use crate::app::shown::{about, count};
-use crate::app::unknown::RANGE_MAX;
 use crate::error::AppError;
 use crate::state::AppState;
 use crate::store;
-use crate::store::loss::Loss;
+use crate::store::count::Loss;
 
 /// The most gaps.
 const LIST_MAX: i64 = 500;
 
-/// Gaps of a time, of the last 24 hours when absent, beside what did arrive.
-pub async fn list(state: &AppState, from: Option<Timestamp>, to: Option<Timestamp>) -> Result<CountLosses, AppError> {
-    let (from, to) = range::read(state.clock.now(), from, to, Duration::DAY, RANGE_MAX)?;
-    let mut tx = store::experiment::begin(&state.pool).await?;
-    let (from, to) = store::unknown::round(&mut tx, from, to).await?;
-    let listed = store::loss::list(&mut tx, from, to, LIST_MAX).await?;
-    let evaluations = store::loss::sum_evaluations(&mut tx, from, to).await.map_err(too_much)?;
-    tx.commit().await?;
-    let (gaps, lost_max, evaluations) = (number(listed.rows), number(listed.lost_max), number(evaluations));
+/// Gaps of a time, beside what did arrive.
+pub async fn losses(state: &AppState, range: Range) -> Result<CountLosses, AppError> {
+    let period = range.period(state.clock.now(), Length::COUNTS)?;
+    let mut reading = Reading::begin_everywhere(state).await?;
+    let kept = reading.kept(period).await?;
+    let (edges, _) = kept.honour(&[period.from, period.to]);
+    let (from, to) = (moment(edges[0]), moment(edges[edges.len() - 1]));
+    let listed = store::count::list_losses(&mut reading.tx, from, to, LIST_MAX).await?;
+    let counted = store::count::list_all_totals(&mut reading.tx, from).await?;
+    let evaluations = total(&reading.add_up(&[counted], &edges, &kept).await?);
+    let (gaps, lost_max) = (number(listed.rows), number(listed.lost_max));
     Ok(CountLosses {
         from: from.into(),
         to: to.into(),
