@@ -265,7 +265,7 @@ async fn a_spreadsheet_gets_the_same_figures() {
     lab.act("purchase", 0..200, 0.0, lab.at).await;
     let found = lab.read("").await.expect(200).body;
     let answer = lab.read("&format=csv").await.expect(200);
-    assert_eq!(answer.headers["content-type"], "text/csv; charset=utf-8");
+    assert_eq!(answer.headers["content-type"], "text/csv; charset=utf-8; header=present");
     assert_eq!(answer.headers["content-disposition"], "attachment; filename=\"checkout-in-production-experiment.csv\"");
     let mut reader = csv::Reader::from_reader(answer.text.as_bytes());
     let header = reader.headers().expect("a header").clone();
