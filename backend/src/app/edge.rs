@@ -26,6 +26,9 @@ pub async fn list(state: &AppState) -> Result<EdgeList, AppError> {
 /// An edge that is silent for good counts no more. One that is heard again counts again.
 pub async fn dismiss(state: &AppState, process: ProcessId) -> Result<(), AppError> {
     let now = state.clock.now();
+    if let Some(name) = state.live.heard_lately(process, now) {
+        return Err(AppError::field("process", format!("{name} was heard within the last seconds; stop it first")));
+    }
     let known = store::edge::dismiss(&mut *state.pool.acquire().await?, process, now).await?;
     let followed = state.live.forget(process);
     if known || followed { Ok(()) } else { Err(AppError::not_found("edge", process)) }

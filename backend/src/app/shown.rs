@@ -38,7 +38,11 @@ pub fn significant(number: f64) -> String {
 /// Both ends of a range with as many decimals as its width deserves, and a sign: `−0.4`, `+1.8`.
 pub fn ends(low: f64, high: f64) -> (String, String) {
     let width = high - low;
-    let decimals = if width > 0.0 { (1.0 - width.log10().floor()).clamp(0.0, 9.0) as i32 } else { 2 };
+    let mut decimals = if width > 0.0 { (1.0 - width.log10().floor()).clamp(0.0, 9.0) as i32 } else { 2 };
+    // An end beside 0 decides the verdict, so it is never shown as 0.
+    while decimals < 9 && [low, high].into_iter().any(|end| end != 0.0 && trimmed(end, decimals) == "0") {
+        decimals += 1;
+    }
     let signed = |end: f64| {
         let shown = trimmed(end, decimals);
         if end > 0.0 && shown != "0" { format!("+{shown}") } else { shown }
@@ -74,6 +78,7 @@ mod tests {
     fn the_ends_of_a_range_have_signs_and_its_precision() {
         assert_eq!(ends(-0.41, 1.79), ("−0.4".into(), "+1.8".into()));
         assert_eq!(ends(0.0, 0.000_3), ("0".into(), "+0.0003".into()));
+        assert_eq!(ends(0.024, 9.7), ("+0.02".into(), "+9.7".into()), "what decides is not rounded away");
         assert_eq!(ends(-21_761_207.7, 1_761_207.7), ("−21,761,208".into(), "+1,761,208".into()));
     }
 }

@@ -1,10 +1,14 @@
 //! The description of the API; routes add themselves to it in `router`.
 
+use shared::evaluation::Reason;
+use shared::model::condition::Operator;
 use shared::wire::api::event::Event;
+use shared::wire::count::Mode;
 use shared::wire::problem::Problem;
 use utoipa::OpenApi;
 
 use crate::http::csv::Format;
+use crate::http::flag::Sort;
 
 /// OpenAPI 3.1 without paths.
 #[derive(OpenApi)]
@@ -14,6 +18,6 @@ use crate::http::csv::Format;
         description = "Changes flags and reads how they are used. Errors are RFC 9457 problems with a stable `code`. \
                        People are signed in by the cookie that `POST /api/v1/session` sets."
     ),
-    components(schemas(Problem, Event, Format))
+    components(schemas(Problem, Event, Format, Mode, Operator, Reason, Sort))
 )]
 pub struct ApiDoc;

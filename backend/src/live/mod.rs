@@ -236,6 +236,13 @@ impl Live {
         unsaved.collect()
     }
 
+    /// The name of an edge that is not silent.
+    pub fn heard_lately(&self, process: ProcessId, now: OffsetDateTime) -> Option<String> {
+        let known = self.lock();
+        let edge = known.edges.get(&process).filter(|edge| now - edge.last_heard_at <= SILENT_AFTER)?;
+        Some(edge.heartbeat.name.clone())
+    }
+
     /// How many edges are silent, so that a change of it can be told.
     pub fn silent(&self, now: OffsetDateTime) -> usize {
         self.lock().edges.values().filter(|edge| now - edge.last_heard_at > SILENT_AFTER).count()

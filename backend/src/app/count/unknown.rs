@@ -10,7 +10,6 @@ use uuid::Uuid;
 
 use crate::app::count::Reading;
 use crate::app::range::{Length, Range, moment, too_much};
-use crate::app::shown::count;
 use crate::error::AppError;
 use crate::state::AppState;
 use crate::store;
@@ -116,7 +115,9 @@ fn nearest_of(key: &str, flags: &[FlagName], lower: &[String]) -> Option<String>
 fn sentence(status: UnknownStatus, key: &str, nearest: Option<&str>, environment: &str) -> String {
     match (status, nearest) {
         (UnknownStatus::Others, _) => {
-            format!("no flag's key, or more than {} different ones; look at what the application sends", count(1_000))
+            "what can be no flag's key, and what came while an edge held 100 others or this list 1,000; look at what the \
+             application sends"
+                .into()
         }
         (UnknownStatus::Exists, _) => {
             format!("{key} is in {environment} by now, or a client key asks for it and only servers may see it")

@@ -15,7 +15,8 @@ use super::table::{EVENTS, Parameter, TABLES, Table, UNKNOWN, arrays, names, ref
 const KNOWN_MAX: usize = 100_000;
 /// Different unknown flags of an SDK key that are told apart; further ones are counted together.
 const UNKNOWN_MAX: usize = 1_000;
-/// Names of events in an environment; further ones are let go of.
+/// Names of events in an environment that no metric reads; further ones are let go of. Those that a metric reads always
+/// have a place, so that nobody's made-up names cost an experiment its events.
 const EVENTS_MAX: usize = 1_000;
 
 /// Series whose last minute one transaction moves, those first that lag most: more would make the first batch of a minute
@@ -275,10 +276,20 @@ async fn limit_events(
     for row in tx.query(statement, &[&environments]).await? {
         held.insert(row.get(0), usize::try_from(row.get::<_, i64>(1)).unwrap_or(usize::MAX));
     }
+    let read = "
+select environments.id, metrics.event
+from environments
+join metrics on metrics.project_id = environments.project_id
+where environments.id = any($1)";
+    let read = tx.query(read, &[&environments]).await?;
+    let read: HashSet<(Uuid, String)> = read.iter().map(|row| (row.get(0), row.get(1))).collect();
     missing.sort_by_cached_key(|at| sort_key(&sums.series[*at]));
     let mut refused = HashSet::new();
     missing.retain(|at| {
         let SeriesKey::Event { environment, event } = &*sums.series[*at] else { return true };
+        if read.contains(&(environment.uuid(), event.clone())) {
+            return true;
+        }
         let held = held.entry(environment.uuid()).or_default();
         *held += 1;
         let has_room = *held <= EVENTS_MAX;

@@ -223,6 +223,22 @@ async fn unknown_flags_and_events_are_told_apart_up_to_a_bound() {
     assert_eq!(direct.number(all).await, 900 + 1_000 + 1);
     assert_eq!(direct.number("select count(*) from event_series").await, 1_000);
     assert_eq!(direct.number("select sum(count)::bigint from unit_events").await, 900 + 500);
+
+    // What a metric reads has a place, however many others came before.
+    let metric = format!(
+        "insert into users (id, email, name, password_hash, created_at) values (gen_random_uuid(), 'a@b.c', 'A', '', now());
+         insert into projects (id, key, name, created_at) values (gen_random_uuid(), 'flooded', 'Flooded', now());
+         insert into environments (id, project_id, key, name, hue, position, created_at)
+         select '{environment}', id, 'flooded', 'Flooded', 1, 99, now() from projects;
+         insert into metrics (id, project_id, name, event, kind, created_at, created_by)
+         select gen_random_uuid(), projects.id, 'Late', 'event-09999', 'conversion', now(), users.id
+         from projects, users limit 1"
+    );
+    let pool = direct.app.state.pool.clone();
+    run(&pool, &metric).await;
+    let late = CountBatch { events: events(9_999..10_001).collect(), ..batch(process, 3) };
+    assert_eq!(direct.add(&[late]).await.events_refused, 1);
+    assert_eq!(direct.number("select count(*) from event_series where event = 'event-09999'").await, 1);
 }
 
 #[tokio::test]
