@@ -32,8 +32,8 @@ pub struct Length {
 }
 
 impl Length {
-    /// Of counts: a day, and more than is kept by default.
-    pub const COUNTS: Self = Self { usual: DAY, most: 2_000 * DAY };
+    /// Of counts: a day, and as many days as an answer has buckets.
+    pub const COUNTS: Self = Self { usual: DAY, most: 1_439 * DAY };
     /// Of what an edge was like: an hour, and all that is kept.
     pub const EDGE_HISTORY: Self = Self { usual: HOUR, most: 31 * DAY };
     /// Of an experiment.

@@ -21,8 +21,8 @@ const SILENT: Duration = Duration::seconds(60);
 const JUDGED: Duration = Duration::DAY;
 /// As many are judged at once, those heard last.
 const EDGES_MAX: i64 = 5_000;
-/// The time in which two heartbeats come.
-const TAIL_SECONDS: u64 = 2 * HEARTBEAT_SECONDS;
+/// The time in which two heartbeats come and an edge gathers once more, by default: so long it may have counted unheard.
+const TAIL_SECONDS: u64 = 2 * HEARTBEAT_SECONDS + 5;
 
 const EDGES: &str = "
 select process, name, edges.last_heard_at, edges.gone_at, departure, goodbye_counted, counted_per_second_max,
@@ -257,15 +257,15 @@ mod tests {
     #[test]
     fn a_killed_edge_lost_what_did_not_arrive_and_what_it_may_have_counted_unheard() {
         let killed = left("replaced");
-        assert_eq!(judge(&killed, Some(true)), Some(("killed", 300 + 400, false)), "its spool may still be sent");
-        assert_eq!(judge(&killed, Some(false)), Some(("killed", 300 + 400, true)));
-        assert_eq!(judge(&killed, None), Some(("killed", 300 + 400, false)), "its successor is not written down yet");
+        assert_eq!(judge(&killed, Some(true)), Some(("killed", 300 + 900, false)), "its spool may still be sent");
+        assert_eq!(judge(&killed, Some(false)), Some(("killed", 300 + 900, true)));
+        assert_eq!(judge(&killed, None), Some(("killed", 300 + 900, false)), "its successor is not written down yet");
         let arrived = Judged { received: 5_200, ..killed.clone() };
-        assert_eq!(judge(&arrived, Some(false)), Some(("killed", 400, true)), "what came later makes it smaller");
+        assert_eq!(judge(&arrived, Some(false)), Some(("killed", 900, true)), "what came later makes it smaller");
         let idle = Judged { received: 5_000, counted_per_second_max: 0.0, ..killed.clone() };
         assert_eq!(judge(&idle, Some(false)), None);
         let let_go_of = Judged { lost: 300, ..killed };
-        assert_eq!(judge(&let_go_of, Some(false)), Some(("killed", 400, true)), "its own entry says that");
+        assert_eq!(judge(&let_go_of, Some(false)), Some(("killed", 900, true)), "its own entry says that");
         assert_eq!(
             let_go(&let_go_of).map(|loss| (loss.cause, loss.lost_max, loss.is_final)),
             Some(("let_go", 300, true))
@@ -284,8 +284,8 @@ mod tests {
 
     #[test]
     fn a_silent_edge_may_come_back_until_somebody_dismisses_it() {
-        assert_eq!(judge(&edge(), None), Some(("silent", 700, false)));
-        assert_eq!(judge(&left("dismissed"), None), Some(("silent", 700, true)));
+        assert_eq!(judge(&edge(), None), Some(("silent", 1_200, false)));
+        assert_eq!(judge(&left("dismissed"), None), Some(("silent", 1_200, true)));
         let soon = HEARD + Duration::seconds(59);
         assert_eq!(missing(&edge(), None, soon, HEARD - Duration::HOUR), None);
         let late = HEARD + Duration::HOUR;
@@ -300,7 +300,7 @@ mod tests {
     #[test]
     fn the_time_of_a_loss_is_from_the_last_batch_to_where_the_next_heartbeats_would_have_been() {
         let loss = missing(&edge(), None, HEARD + Duration::HOUR, HEARD).expect("a loss");
-        assert_eq!((loss.from_at, loss.to_at), (HEARD - Duration::seconds(3), HEARD + Duration::seconds(4)));
+        assert_eq!((loss.from_at, loss.to_at), (HEARD - Duration::seconds(3), HEARD + Duration::seconds(9)));
         let later = Judged { last_batch_at: Some(HEARD + Duration::MINUTE), ..edge() };
         assert_eq!(missing(&later, None, HEARD + Duration::HOUR, HEARD).expect("a loss").from_at, HEARD);
     }

@@ -110,11 +110,15 @@ async fn roll_up(client: &mut Client, grain: Grain, period: OffsetDateTime) -> R
     // Shared, so that the finer grain stays while it is read.
     let horizons = tx.query_one("select minutes_from, hours_from from count_horizons for share", &[]).await?;
     let kept_from: OffsetDateTime = horizons.get(if grain == Grain::Hour { 0 } else { 1 });
-    roll_up_in(&tx, grain, period, kept_from).await?;
-    // Whoever added to an hour of this day since it was listed marked both, and the day's mark is gone now.
-    if grain == Grain::Day && tx.query_one(HAS_DUE_HOUR, &[&period]).await?.get(0) {
-        return tx.rollback().await;
+    if grain == Grain::Day {
+        // Whoever added to an hour of this day since it was listed marked both. Looked at before the hours are read: one
+        // that somebody else is rolling up meanwhile is still marked here, or is read as it came out.
+        tx.execute(UNMARK, &[&grain.name(), &period]).await?;
+        if tx.query_one(HAS_DUE_HOUR, &[&period]).await?.get(0) {
+            return tx.rollback().await;
+        }
     }
+    roll_up_in(&tx, grain, period, kept_from).await?;
     tx.commit().await
 }
 

@@ -79,15 +79,15 @@ async fn a_killed_edge_is_in_the_ledger_until_its_successor_brought_what_it_left
         "select cause || ' ' || lost_max || ' ' || is_final || ' ' || (from_at <= to_at) from count_losses order by 1";
     run(pool, &[received(old, 1_000), received(polite, 70)].join(";")).await;
     let total = ledger::pass(&mut upkeep, app.state.clock.now(), since).await.expect("a pass");
-    assert_eq!(texts(pool, losses).await, ["killed 300 false true"], "100 missing, 50 a second for 4 s");
-    assert_eq!(total, 300);
+    assert_eq!(texts(pool, losses).await, ["killed 550 false true"], "100 missing, 50 a second for 9 s");
+    assert_eq!(total, 550);
 
     run(pool, &received(old, 1_080)).await;
     say(&client, HEARTBEAT_SUBJECT, &Heartbeat { predecessors: vec![old], ..heartbeat(new, 10) }).await;
     wait_for(&app, "select heartbeat ->> 'counted' from edges where gone_at is null and name = 'edge-3'", &["10"])
         .await;
     ledger::pass(&mut upkeep, app.state.clock.now(), since).await.expect("a pass");
-    assert_eq!(texts(pool, losses).await, ["killed 220 true true"], "what came later makes it smaller");
+    assert_eq!(texts(pool, losses).await, ["killed 470 true true"], "what came later makes it smaller");
 
     // Silent, then dismissed, then heard again, having let go of some.
     let later = app.state.clock.now() + time::Duration::minutes(2);
@@ -106,7 +106,7 @@ async fn a_killed_edge_is_in_the_ledger_until_its_successor_brought_what_it_left
     wait_for(&app, "select heartbeat ->> 'counted' from edges where gone_at is null and name = 'edge-3'", &["11"])
         .await;
     ledger::pass(&mut upkeep, app.state.clock.now(), since).await.expect("a pass");
-    assert_eq!(texts(pool, losses).await, ["killed 220 true true", "let_go 5 true true"]);
+    assert_eq!(texts(pool, losses).await, ["killed 470 true true", "let_go 5 true true"]);
 }
 
 /// The backend listens once it knows an edge that says something again and again.

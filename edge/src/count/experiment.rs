@@ -109,8 +109,8 @@ impl Experiments {
 
     /// Moves everything that waits into `into`. Returns how many entries that were.
     pub(super) fn harvest(&self, minute: i64, into: &mut Accumulator) -> u64 {
-        let mut exposed = std::mem::take(&mut *lock(&self.exposures));
-        let events = std::mem::take(&mut *lock(&self.events));
+        let mut exposed = take_noting(&self.exposures, &self.exposures_gathered, Vec::len);
+        let events = take_noting(&self.events, &self.events_gathered, |events| events.len());
         let entries = (exposed.len() + events.len()) as u64;
         let group = |one: &Exposed| {
             let place = match one.place {
@@ -136,6 +136,13 @@ impl Experiments {
         self.exposures_gathered.store(exposures, Ordering::Relaxed);
         self.events_gathered.store(events, Ordering::Relaxed);
     }
+}
+
+/// Takes everything; it counts as gathered before anybody may come in its place.
+fn take_noting<T: Default>(waiting: &Mutex<T>, gathered: &AtomicUsize, len: impl Fn(&T) -> usize) -> T {
+    let mut waiting = lock(waiting);
+    gathered.fetch_add(len(&waiting), Ordering::Relaxed);
+    std::mem::take(&mut *waiting)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

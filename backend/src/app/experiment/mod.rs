@@ -181,9 +181,9 @@ fn period(
     since: OffsetDateTime,
 ) -> Result<(OffsetDateTime, OffsetDateTime), AppError> {
     let now = state.clock.now();
+    let days = state.config.counts.units_days;
+    let kept_from = now.to_offset(UtcOffset::UTC).replace_time(Time::MIDNIGHT) - Duration::days(days.into());
     if let Some(from) = question.from {
-        let days = state.config.counts.units_days;
-        let kept_from = now.to_offset(UtcOffset::UTC).replace_time(Time::MIDNIGHT) - Duration::days(days.into());
         if OffsetDateTime::from(from) < kept_from {
             let message = format!(
                 "{from} lies before what is kept of users, which is {days} days (counts.units_days); ask for {} or later",
@@ -196,7 +196,7 @@ fn period(
         return Ok((moment(period.from), moment(period.to)));
     }
     let to = question.to.map_or_else(|| minute_of(now) + 1, |to| ceil_minute(to.into()));
-    let from = ceil_minute(since).max(to - Length::EXPERIMENT.most);
+    let from = ceil_minute(since).max(to - Length::EXPERIMENT.most).max(minute_of(kept_from));
     if question.to.is_some() && from >= to {
         let message =
             format!("the split changed later, at {}; leave it out or name `from` too", Timestamp::from(since));

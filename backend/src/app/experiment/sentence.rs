@@ -92,7 +92,7 @@ pub(super) fn ratio(found: &Result<Ratio, NotYet>, variants: &[ExperimentVariant
             "users were not divided as the split says: {parts}; chance does this in less than 1 of 1,000 experiments"
         )
     } else {
-        format!("users were divided as the split says: {parts}")
+        format!("nothing says that users were divided otherwise than the split says: {parts}")
     }
 }
 

@@ -19,11 +19,6 @@ const UNKNOWN_MAX: usize = 1_000;
 /// have a place, so that nobody's made-up names cost an experiment its events.
 const EVENTS_MAX: usize = 1_000;
 
-/// Series whose last minute one transaction moves, those first that lag most: more would make the first batch of a minute
-/// half as slow again. The next transaction moves the next ones, so with thousands of series at once "last evaluated" is
-/// some seconds behind, and the counts never are.
-const MOVED_MAX: usize = 2_000;
-
 /// A series as the database has it; minutes since 1970.
 #[derive(Clone, Copy, Debug)]
 struct Known {
@@ -183,15 +178,14 @@ async fn move_spans(
     sums: &Sums,
     found: &mut HashMap<usize, Known>,
 ) -> Result<(), tokio_postgres::Error> {
-    let mut outside: Vec<(usize, &mut Known)> =
-        found.iter_mut().filter(|(at, known)| !known.spans(sums.spans[**at])).map(|(at, known)| (*at, known)).collect();
-    outside.sort_unstable_by_key(|(_, known)| known.last);
     let mut moved: [Vec<(i64, i64, i64)>; 5] = Default::default();
-    for (at, known) in outside.into_iter().take(MOVED_MAX) {
-        let (first, last) = sums.spans[at];
-        known.first = known.first.min(first);
-        known.last = known.last.max(last);
-        moved[table_of(&sums.series[at])].push((known.id, known.first, known.last));
+    for (at, known) in found.iter_mut() {
+        let (first, last) = sums.spans[*at];
+        if !known.spans((first, last)) {
+            known.first = known.first.min(first);
+            known.last = known.last.max(last);
+            moved[table_of(&sums.series[*at])].push((known.id, known.first, known.last));
+        }
     }
     for (table, mut moved) in TABLES.iter().zip(moved).filter(|(_, moved)| !moved.is_empty()) {
         moved.sort_unstable();
@@ -294,11 +288,16 @@ where environments.id = any($1)";
         *held += 1;
         let has_room = *held <= EVENTS_MAX;
         if !has_room {
-            tracing::warn!(environment.id = %environment, event, "an environment has {EVENTS_MAX} names of events; a further one is let go of");
             refused.insert(*at);
         }
         has_room
     });
+    if !refused.is_empty() {
+        tracing::warn!(
+            names = refused.len(),
+            "environments have {EVENTS_MAX} names of events; further ones are let go of"
+        );
+    }
     let before = sums.events.len();
     sums.events.retain(|(series, ..), _| !refused.contains(series));
     sums.events_refused += (before - sums.events.len()) as u64;

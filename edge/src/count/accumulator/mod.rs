@@ -15,6 +15,8 @@ use shared::wire::count::Mode;
 use crate::count::experiment::{EVENTS_WAITING_MAX, EXPOSURES_WAITING_MAX};
 use spooled::Counts;
 
+/// Beyond so many entries of unknown flags they are counted together.
+const UNKNOWN_MAX: usize = 10_000;
 /// Beyond so many entries the oldest minutes fold into hours, hours into days, which keeps the spool small.
 const FOLD_ABOVE: usize = 50_000;
 /// Folded to, so that not every gathering folds.
@@ -150,9 +152,12 @@ impl Accumulator {
         self.evaluations.len() + self.keys.len() + self.unknown.len()
     }
 
-    /// Keeps to the bounds by making the oldest times coarser; never to be done to what is sealed. Returns what was lost when even that was not enough, which
-    /// takes more than 200,000 different places in one day.
+    /// Keeps to the bounds by making the oldest times coarser; never to be done to what is sealed. Returns what was lost
+    /// when even that was not enough, which takes more than 200,000 different places in one day.
     pub fn shrink(&mut self) -> Lost {
+        if self.unknown.len() > UNKNOWN_MAX {
+            self.pool_unknown();
+        }
         if self.len() > FOLD_ABOVE {
             self.fold(FOLD_TO);
         }
@@ -160,8 +165,8 @@ impl Accumulator {
         while self.len() > KEPT_MAX {
             // Requests of keys go first: they are told by the evaluations too.
             if self.keys.pop_first().is_none() {
-                let evaluations = self.evaluations.pop_first().map(|(_, count)| count);
-                let count = evaluations.or_else(|| self.unknown.pop_first().map(|(_, count)| count));
+                let unknown = self.unknown.pop_first().map(|(_, count)| count);
+                let count = unknown.or_else(|| self.evaluations.pop_first().map(|(_, count)| count));
                 lost.evaluations += count.unwrap_or_default();
             }
         }
@@ -170,6 +175,15 @@ impl Accumulator {
         let events = self.events().saturating_sub(EVENTS_WAITING_MAX);
         lost.events = let_go(&mut self.events, events, |units| units.pop_first().is_some());
         lost
+    }
+}
+
+impl Accumulator {
+    /// Counts unknown flags together: names that anybody may make up push out nobody's evaluations.
+    fn pool_unknown(&mut self) {
+        for (key, count) in std::mem::take(&mut self.unknown) {
+            self.add_unknown(UnknownKey { flag: None, ..key }, count);
+        }
     }
 }
 
