@@ -60,8 +60,7 @@ impl Admin {
 
     /// Evaluations of a flag that PostgreSQL holds.
     pub(crate) async fn counted(&self, flag: &str) -> u64 {
-        let path =
-            format!("/projects/shop/counts?environment=production&flag={flag}");
+        let path = format!("/projects/shop/counts?environment=production&flag={flag}");
         self.get(&path).await["total"].as_u64().expect("a total")
     }
 
