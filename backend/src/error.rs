@@ -32,9 +32,9 @@ pub enum AppError {
         /// How long to wait.
         seconds: u64,
     },
-    /// Their role does not allow it.
-    #[error("this needs the role {0} in this project")]
-    Forbidden(&'static str),
+    /// Their roles do not allow it.
+    #[error("this needs {0}; ask somebody who manages members for it")]
+    Forbidden(String),
     /// A write from another site.
     #[error("a write must come from the same site")]
     CrossSite,

@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 use shared::model::changeset::Note;
 use shared::model::flag::{FlagConfig, FlagKind};
-use shared::model::id::ProjectId;
 use shared::model::sdk_key::SdkKeyKind;
 use shared::wire::api::environment::CreateEnvironment;
 use shared::wire::api::flag::{CreateFlag, SaveConfig};
@@ -13,10 +12,9 @@ use shared::wire::api::sdk_key::CreateSdkKey;
 use shared::wire::api::segment::CreateSegment;
 
 use crate::app::{flag, metric, project, sdk_key, segment, setup};
-use crate::auth::permission::Actor;
+use crate::auth::permission::{Actor, InProject};
 use crate::error::AppError;
 use crate::state::AppState;
-use crate::store;
 
 const PROJECT: &str = "shop";
 const ENVIRONMENTS: [(&str, &str, u8); 3] =
@@ -32,14 +30,14 @@ pub async fn create(
         return Ok(None);
     }
     let user = setup::create_admin(state, "Ana Kovač", email, password).await?;
-    let ana = Actor { user: user.id, name: user.name };
+    let actor = Actor::person(user.id, user.name);
     let environments = ENVIRONMENTS.map(|(key, name, hue)| json!({ "key": key, "name": name, "hue": hue }));
     let environments: Vec<CreateEnvironment> = read(json!(environments))?;
     let new =
         CreateProject { key: PROJECT.parse().map_err(AppError::internal)?, name: "Acme shop".into(), environments };
-    project::create(state, &ana, new).await?;
-    let found = store::project::find(&mut *state.pool.acquire().await?, PROJECT, ana.user).await?;
-    let id = found.ok_or_else(|| AppError::not_found("project", PROJECT))?.id;
+    project::create(state, &actor, new).await?;
+    let found = InProject::find(&mut *state.pool.acquire().await?, PROJECT, actor, true).await?;
+    let ana = found.ok_or_else(|| AppError::not_found("project", PROJECT))?;
     let staff: CreateSegment = read(json!({
         "definition": {
             "key": "staff",
@@ -49,15 +47,15 @@ pub async fn create(
         "name": "Staff",
         "note": "Everyone who works here"
     }))?;
-    segment::create(state, &ana, id, staff).await?;
+    segment::create(state, &ana, staff).await?;
     for new in flags()? {
-        flag::create(state, &ana, id, new).await?;
+        flag::create(state, &ana, new).await?;
     }
     for (key, environment, config, note) in configs()? {
-        set_up(state, &ana, id, key, environment, config, note).await?;
+        set_up(state, &ana, key, environment, config, note).await?;
     }
     for new in metrics()? {
-        metric::create(state, &ana, id, new).await?;
+        metric::create(state, &ana.actor, ana.id(), new).await?;
     }
     let mut secrets = Vec::new();
     for (environment, name, _) in ENVIRONMENTS {
@@ -68,7 +66,7 @@ pub async fn create(
             origins: Vec::new(),
             expires_at: None,
         };
-        secrets.push((environment, sdk_key::create(state, &ana, id, new).await?.secret));
+        secrets.push((environment, sdk_key::create(state, &ana, new).await?.secret));
     }
     Ok(Some(secrets))
 }
@@ -83,8 +81,7 @@ fn metrics() -> Result<Vec<CreateMetric>, AppError> {
 
 async fn set_up(
     state: &AppState,
-    author: &Actor,
-    project: ProjectId,
+    who: &InProject,
     key: &str,
     environment: &str,
     config: FlagConfig,
@@ -92,7 +89,7 @@ async fn set_up(
 ) -> Result<(), AppError> {
     let place = (key.parse().map_err(AppError::internal)?, environment.parse().map_err(AppError::internal)?);
     let note = Note::try_from(note.to_owned()).map_err(AppError::internal)?;
-    flag::save_config(state, author, project, place, 1, SaveConfig { config, note }).await?;
+    flag::save_config(state, who, place, 1, SaveConfig { config, note }).await?;
     Ok(())
 }
 

@@ -2,15 +2,17 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use shared::model::changeset::Note;
+use shared::model::change::{Change, FlagChange, NewFlag};
+use shared::model::changeset::{ChangesetState, Note};
 use shared::model::flag::{FlagConfig, FlagDefinition};
 use shared::model::id::{EnvironmentId, FlagId, ProjectId};
 use shared::model::key::{EnvironmentKey, FlagKey, VariantKey};
+use shared::model::permission::Permission;
 use shared::model::rule::Serve;
 use shared::model::split::{BUCKETS, Split, reallocate};
 use shared::model::variant::ValueType;
 use shared::sentence;
-use shared::wire::api::changeset::ChangesetDetail;
+use shared::wire::api::changeset::{ChangesetDetail, RequestedChangeset};
 use shared::wire::api::flag::{
     CreateFlag, FlagDetail, FlagEnvironment, FlagPage, FlagState, FlagSummary, KillDetail, KillFlag, SaveConfig,
     StartState, StateShape, UpdateFlag,
@@ -19,8 +21,8 @@ use shared::wire::state::{Entity, StateKey};
 use sqlx::PgConnection;
 use time::OffsetDateTime;
 
-use crate::app::changeset::{self, Change, KillOrder, NewFlag};
-use crate::auth::permission::Actor;
+use crate::app::changeset::{self, KillOrder, Protection};
+use crate::auth::permission::InProject;
 use crate::auth::sdk_key::{hex, random_bytes};
 use crate::error::AppError;
 use crate::state::AppState;
@@ -33,70 +35,78 @@ use crate::store::kill::Kill;
 /// The longest reason of a kill, in characters.
 const REASON_CHARS_MAX: usize = 500;
 
-/// Makes a flag with a config in every environment.
-pub async fn create(
-    state: &AppState,
-    author: &Actor,
-    project: ProjectId,
-    body: CreateFlag,
-) -> Result<ChangesetDetail, AppError> {
+/// Makes a flag with a config in every environment that its author may edit. Where others have to agree first, its config
+/// is put before them as a second changeset; until they do, the flag does not exist there.
+pub async fn create(state: &AppState, who: &InProject, body: CreateFlag) -> Result<ChangesetDetail, AppError> {
     body.definition.validate().map_err(|problems| changeset::invalid_at("definition", problems))?;
-    let environments = store::environment::list(&mut *state.pool.acquire().await?, project).await?;
+    let (environments, protection) = {
+        let mut db = state.pool.acquire().await?;
+        (store::environment::list(&mut db, who.id()).await?, Protection::find(&mut db, who.id()).await?)
+    };
     for key in body.start.keys() {
-        if !environments.iter().any(|environment| environment.key == key.as_str()) {
-            return Err(AppError::field(format!("start.{key}"), format!("environment '{key}' does not exist")));
+        let environment = environments.iter().find(|environment| environment.key == key.as_str());
+        let environment = environment
+            .ok_or_else(|| AppError::field(format!("start.{key}"), format!("environment '{key}' does not exist")))?;
+        if !who.permissions.in_environment(environment.id, Permission::Edit) {
+            return Err(AppError::Forbidden(format!("the permission {} in {key}", Permission::Edit)));
         }
     }
     // One seed for all environments, so that whoever is in the share in staging is in it in production.
     let seed = hex(&random_bytes()[..8]);
-    let mut configs = Vec::with_capacity(environments.len());
+    let (mut now, mut later) = (BTreeMap::new(), Vec::new());
     for environment in &environments {
-        let start = body.start.iter().find(|(key, _)| key.as_str() == environment.key).map(|(_, start)| start);
-        configs.push((environment.id, start_config(&body.definition, start, &seed)?));
+        if !who.permissions.in_environment(environment.id, Permission::Edit) {
+            continue;
+        }
+        let key: EnvironmentKey = environment.key.parse().map_err(AppError::internal)?;
+        let config = start_config(&body.definition, body.start.get(&key), &seed)?;
+        if protection.policy(environment.id).is_some() {
+            let flag = body.definition.key.clone();
+            later.push(Change::SaveConfig { flag, environment: key, version: 0, config });
+        } else {
+            now.insert(key, config);
+        }
     }
-    let new = NewFlag {
-        id: state.clock.id(),
-        definition: body.definition,
-        name: body.name,
-        description: body.description,
-        tags: body.tags,
-        configs,
-    };
-    changeset::apply(state, project, author, vec![Change::CreateFlag(new)], &body.note).await
+    let CreateFlag { definition, name, description, tags, note, .. } = body;
+    let new = NewFlag { definition, name, description, tags, configs: now };
+    let done = changeset::submit(state, who, vec![Change::CreateFlag(new)], &note).await?;
+    if later.is_empty() || done.state != ChangesetState::Applied {
+        return Ok(done);
+    }
+    let rest = changeset::submit(state, who, later, &note).await?;
+    Ok(ChangesetDetail { requested: Some(RequestedChangeset { id: rest.id, environments: rest.environments }), ..done })
 }
 
 /// Changes what is the same in every environment.
 pub async fn update(
     state: &AppState,
-    author: &Actor,
-    project: ProjectId,
+    who: &InProject,
     flag: FlagKey,
-    expected: u64,
-    update: UpdateFlag,
+    version: u64,
+    body: UpdateFlag,
 ) -> Result<ChangesetDetail, AppError> {
-    let note = update.note.clone();
-    changeset::apply(state, project, author, vec![Change::UpdateFlag { flag, expected, update }], &note).await
+    let UpdateFlag { name, description, tags, kind, client_visible, variants, note } = body;
+    let update = FlagChange { name, description, tags, kind, client_visible, variants };
+    changeset::submit(state, who, vec![Change::UpdateFlag { flag, version, update }], &note).await
 }
 
 /// Replaces a flag's config in one environment.
 pub async fn save_config(
     state: &AppState,
-    author: &Actor,
-    project: ProjectId,
+    who: &InProject,
     place: (FlagKey, EnvironmentKey),
-    expected: u64,
+    version: u64,
     body: SaveConfig,
 ) -> Result<ChangesetDetail, AppError> {
     let (flag, environment) = place;
-    let change = Change::SaveConfig { flag, environment, expected, config: body.config };
-    changeset::apply(state, project, author, vec![change], &body.note).await
+    let change = Change::SaveConfig { flag, environment, version, config: body.config };
+    changeset::submit(state, who, vec![change], &body.note).await
 }
 
 /// Turns a flag off at once, whatever its config says.
 pub async fn kill(
     state: &AppState,
-    author: &Actor,
-    project: ProjectId,
+    who: &InProject,
     key: &FlagKey,
     body: KillFlag,
 ) -> Result<ChangesetDetail, AppError> {
@@ -109,23 +119,23 @@ pub async fn kill(
     if until.is_some_and(|until| until <= state.clock.now()) {
         return Err(AppError::field("until", "the time has passed already; choose a later one or leave it out"));
     }
-    let (flag, environments) = place(state, project, key, &body.environments).await?;
+    let (flag, environments) = place(state, who, key, &body.environments).await?;
     let note = Note::try_from(reason.clone()).map_err(AppError::internal)?;
     let order = KillOrder::Kill { reason, until };
-    changeset::set_killed(state, project, author, (flag, key.as_str()), &environments, &order, &note).await
+    changeset::set_killed(state, who.id(), &who.actor, (flag, key.as_str()), &environments, &order, &note).await
 }
 
 /// Lifts a kill; the flag answers again what its config says.
 pub async fn restore(
     state: &AppState,
-    author: &Actor,
-    project: ProjectId,
+    who: &InProject,
     key: &FlagKey,
     environment: EnvironmentKey,
     note: &Note,
 ) -> Result<ChangesetDetail, AppError> {
-    let (flag, environments) = place(state, project, key, &[environment]).await?;
-    changeset::set_killed(state, project, author, (flag, key.as_str()), &environments, &KillOrder::Lift, note).await
+    let (flag, environments) = place(state, who, key, &[environment]).await?;
+    changeset::set_killed(state, who.id(), &who.actor, (flag, key.as_str()), &environments, &KillOrder::Lift, note)
+        .await
 }
 
 /// A flag with everything about it.
@@ -263,9 +273,10 @@ fn share_of(on: &VariantKey, off: &VariantKey, share: u32, seed: &str) -> Result
     })
 }
 
+/// The flag, and the environments in which the person may kill.
 async fn place(
     state: &AppState,
-    project: ProjectId,
+    who: &InProject,
     key: &FlagKey,
     environments: &[EnvironmentKey],
 ) -> Result<(FlagId, Vec<EnvironmentId>), AppError> {
@@ -273,12 +284,15 @@ async fn place(
         return Err(AppError::field("environments", "name at least one environment"));
     }
     let mut db = state.pool.acquire().await?;
-    let flag = find(&mut db, project, key).await?;
+    let flag = find(&mut db, who.id(), key).await?;
     let known: BTreeMap<String, EnvironmentId> =
-        store::environment::list(&mut db, project).await?.into_iter().map(|e| (e.key, e.id)).collect();
+        store::environment::list(&mut db, who.id()).await?.into_iter().map(|e| (e.key, e.id)).collect();
     let mut ids = Vec::with_capacity(environments.len());
     for key in environments {
         let id = known.get(key.as_str()).ok_or_else(|| AppError::not_found("environment", key))?;
+        if !who.permissions.in_environment(*id, Permission::Kill) {
+            return Err(AppError::Forbidden(format!("the permission {} in {key}", Permission::Kill)));
+        }
         if !ids.contains(id) {
             ids.push(*id);
         }

@@ -1,14 +1,19 @@
 //! Projects and their environments.
 
+use std::collections::BTreeMap;
+
+use shared::model::change::Change;
 use shared::model::changeset::Note;
 use shared::model::environment::ENVIRONMENTS_MAX;
 use shared::model::id::ProjectId;
+use shared::model::permission::{BuiltInRole, Permission, PermissionSet};
+use shared::wire::api::changeset::ChangesetDetail;
 use shared::wire::api::environment::{CreateEnvironment, EnvironmentSummary};
 use shared::wire::api::project::{CreateProject, ProjectDetail, ProjectList};
 use sqlx::PgConnection;
 
-use crate::app::changeset::{self, Change, check_name};
-use crate::auth::permission::{Actor, InProject, Role, SignedIn};
+use crate::app::changeset::{self, Protection, Write, check_name};
+use crate::auth::permission::{Actor, InProject, Permissions, SignedIn};
 use crate::error::AppError;
 use crate::state::AppState;
 use crate::store;
@@ -20,11 +25,12 @@ use crate::store::project::Project;
 pub async fn list(state: &AppState, who: &SignedIn) -> Result<ProjectList, AppError> {
     let mut db = state.pool.acquire().await?;
     let projects = store::project::list(&mut db, who.user.id, who.is_admin).await?;
+    let granted = store::member::list_granted(&mut db, None, Some(who.user.id)).await?;
     let mut items = Vec::with_capacity(projects.len());
     for project in projects {
-        let role = if who.is_admin { Some(Role::Admin) } else { project.role.as_deref().and_then(Role::parse) };
-        if let Some(role) = role {
-            items.push(detail_of(&mut db, project, role).await?);
+        let own: Vec<_> = granted.iter().filter(|role| role.project_id == project.id).cloned().collect();
+        if let Some(permissions) = Permissions::of(&own, who.is_admin) {
+            items.push(detail_of(&mut db, project, &permissions).await?);
         }
     }
     Ok(ProjectList { items })
@@ -32,28 +38,29 @@ pub async fn list(state: &AppState, who: &SignedIn) -> Result<ProjectList, AppEr
 
 /// A project with its environments.
 pub async fn detail(state: &AppState, who: InProject) -> Result<ProjectDetail, AppError> {
-    detail_of(&mut *state.pool.acquire().await?, who.project, who.role).await
+    detail_of(&mut *state.pool.acquire().await?, who.project, &who.permissions).await
 }
 
 /// Makes a project with its environments.
 pub async fn create(state: &AppState, author: &Actor, body: CreateProject) -> Result<ProjectDetail, AppError> {
     let key = body.key.clone();
     let mut tx = state.pool.begin().await?;
-    let revision = create_in(state, &mut tx, author, body).await?;
+    let done = create_in(state, &mut tx, author, body).await?;
     tx.commit().await?;
-    state.live.note_commit(revision, state.clock.now());
+    changeset::note_commit(state, &done);
     let mut db = state.pool.acquire().await?;
-    let found = store::project::find(&mut db, key.as_str(), author.user).await?;
-    detail_of(&mut db, found.ok_or_else(|| AppError::not_found("project", &key))?, Role::Admin).await
+    let found = InProject::find(&mut db, key.as_str(), author.clone(), true).await?;
+    let found = found.ok_or_else(|| AppError::not_found("project", &key))?;
+    detail_of(&mut db, found.project, &found.permissions).await
 }
 
-/// The same in a transaction of the caller, who commits; answers the revision.
+/// The same in a transaction of the caller, who commits.
 pub(super) async fn create_in(
     state: &AppState,
     tx: &mut PgConnection,
     author: &Actor,
     body: CreateProject,
-) -> Result<u64, AppError> {
+) -> Result<ChangesetDetail, AppError> {
     check_name(&body.name)?;
     if !(1..=ENVIRONMENTS_MAX).contains(&body.environments.len()) {
         let message = format!("{} environments; a project has 1 to {ENVIRONMENTS_MAX}", body.environments.len());
@@ -67,8 +74,12 @@ pub(super) async fn create_in(
             error.into()
         }
     })?;
-    let changes = body.environments.into_iter().map(Change::CreateEnvironment).collect();
-    Ok(changeset::apply_in(state, tx, id, author, changes, &Note::default()).await?.revision)
+    // Who makes a project is its first admin: an installation's admin as such cannot agree to changes of others.
+    let role = Some(BuiltInRole::Admin.key());
+    let member = Change::SetMember { person: author.user, version: 0, role, environments: BTreeMap::new() };
+    let environments = body.environments.into_iter().map(Write::CreateEnvironment);
+    let writes = environments.chain([Write::Change(member)]).collect();
+    changeset::apply_in(state, tx, id, author, writes, &Note::default()).await
 }
 
 /// Adds an environment at the end of the promotion order.
@@ -77,29 +88,46 @@ pub async fn create_environment(
     who: InProject,
     body: CreateEnvironment,
 ) -> Result<ProjectDetail, AppError> {
-    let changes = vec![Change::CreateEnvironment(body)];
-    changeset::apply(state, who.id(), &who.actor, changes, &Note::default()).await?;
+    let writes = vec![Write::CreateEnvironment(body)];
+    changeset::apply(state, who.id(), &who.actor, writes, &Note::default()).await?;
     detail(state, who).await
 }
 
-async fn detail_of(db: &mut PgConnection, project: Project, role: Role) -> Result<ProjectDetail, AppError> {
+async fn detail_of(
+    db: &mut PgConnection,
+    project: Project,
+    permissions: &Permissions,
+) -> Result<ProjectDetail, AppError> {
+    let protection = Protection::find(db, project.id).await?;
     let environments = store::environment::list(db, project.id).await?;
+    let summary = |environment: Environment| {
+        let is_protected = protection.policy(environment.id).is_some();
+        let may = |permission: &Permission| permissions.in_environment(environment.id, *permission);
+        let allowed = Permission::ALL.into_iter().filter(may).collect();
+        environment_summary(environment, is_protected, allowed)
+    };
     Ok(ProjectDetail {
         key: project.key.parse().map_err(AppError::internal)?,
         flags: store::flag::count(db, project.id, &Filter::default()).await?,
         name: project.name,
-        environments: environments.into_iter().map(environment_summary).collect::<Result<_, _>>()?,
-        can_edit: role >= Role::Editor,
-        can_manage: role >= Role::Admin,
+        environments: environments.into_iter().map(summary).collect::<Result<_, _>>()?,
+        can_edit: permissions.anywhere(Permission::Edit),
+        can_manage: permissions.in_project(Permission::ManageEnvironments),
     })
 }
 
-fn environment_summary(environment: Environment) -> Result<EnvironmentSummary, AppError> {
+fn environment_summary(
+    environment: Environment,
+    is_protected: bool,
+    permissions: PermissionSet,
+) -> Result<EnvironmentSummary, AppError> {
     Ok(EnvironmentSummary {
         id: environment.id,
         key: environment.key.parse().map_err(AppError::internal)?,
         name: environment.name,
         hue: u8::try_from(environment.hue).unwrap_or(1),
         revision: u64::try_from(environment.revision).unwrap_or(0),
+        is_protected,
+        permissions,
     })
 }

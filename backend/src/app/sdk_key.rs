@@ -1,14 +1,15 @@
 //! SDK keys: made, listed, revoked.
 
 use shared::model::changeset::Note;
-use shared::model::id::{ProjectId, SdkKeyId};
+use shared::model::id::{EnvironmentId, ProjectId, SdkKeyId};
+use shared::model::permission::Permission;
 use shared::model::sdk_key::SdkKeyKind;
 use shared::model::web_origin::WebOrigin;
 use shared::wire::api::sdk_key::{CreateSdkKey, CreatedSdkKey, ORIGINS_MAX, SdkKeyList, SdkKeySummary};
 use time::OffsetDateTime;
 
-use crate::app::changeset::{self, Change, check_name};
-use crate::auth::permission::Actor;
+use crate::app::changeset::{self, Write, check_name};
+use crate::auth::permission::InProject;
 use crate::auth::sdk_key::generate;
 use crate::error::AppError;
 use crate::state::AppState;
@@ -16,12 +17,7 @@ use crate::store;
 use crate::store::sdk_key::SdkKey;
 
 /// Makes a key; its secret is in the answer and nowhere else.
-pub async fn create(
-    state: &AppState,
-    author: &Actor,
-    project: ProjectId,
-    body: CreateSdkKey,
-) -> Result<CreatedSdkKey, AppError> {
+pub async fn create(state: &AppState, who: &InProject, body: CreateSdkKey) -> Result<CreatedSdkKey, AppError> {
     check_name(&body.name)?;
     let now = state.clock.now();
     let expires_at = body.expires_at.map(OffsetDateTime::from);
@@ -29,9 +25,10 @@ pub async fn create(
         return Err(AppError::field("expires_at", "the time has passed already; choose a later one or leave it out"));
     }
     check_origins(body.kind, &body.origins)?;
-    let environments = store::environment::list(&mut *state.pool.acquire().await?, project).await?;
+    let environments = store::environment::list(&mut *state.pool.acquire().await?, who.id()).await?;
     let environment = environments.into_iter().find(|known| known.key == body.environment.as_str());
     let environment = environment.ok_or_else(|| AppError::not_found("environment", &body.environment))?;
+    check_permission(who, environment.id, &environment.key)?;
     let new = generate(body.kind);
     let key = SdkKey {
         id: state.clock.id(),
@@ -45,11 +42,11 @@ pub async fn create(
         expires_at,
         revoked_at: None,
         created_at: now,
-        created_by: author.name.clone(),
+        created_by: who.actor.name.clone(),
         last_used_at: None,
     };
-    let change = Change::CreateSdkKey(key.clone());
-    changeset::apply(state, project, author, vec![change], &Note::default()).await?;
+    let write = Write::CreateSdkKey(key.clone());
+    changeset::apply(state, who.id(), &who.actor, vec![write], &Note::default()).await?;
     Ok(CreatedSdkKey { key: summary(key)?, secret: new.secret })
 }
 
@@ -60,16 +57,20 @@ pub async fn list(state: &AppState, project: ProjectId) -> Result<SdkKeyList, Ap
 }
 
 /// Revokes a key for good.
-pub async fn revoke(
-    state: &AppState,
-    author: &Actor,
-    project: ProjectId,
-    id: SdkKeyId,
-) -> Result<SdkKeySummary, AppError> {
-    find(state, project, id).await?;
-    let change = Change::RevokeSdkKey { key: id };
-    changeset::apply(state, project, author, vec![change], &Note::default()).await?;
-    summary(find(state, project, id).await?)
+pub async fn revoke(state: &AppState, who: &InProject, id: SdkKeyId) -> Result<SdkKeySummary, AppError> {
+    let key = find(state, who.id(), id).await?;
+    check_permission(who, key.environment_id, &key.environment)?;
+    let write = Write::RevokeSdkKey { key: id };
+    changeset::apply(state, who.id(), &who.actor, vec![write], &Note::default()).await?;
+    summary(find(state, who.id(), id).await?)
+}
+
+fn check_permission(who: &InProject, environment: EnvironmentId, key: &str) -> Result<(), AppError> {
+    let permission = Permission::ManageKeys;
+    if who.permissions.in_environment(environment, permission) {
+        return Ok(());
+    }
+    Err(AppError::Forbidden(format!("the permission {permission} in {key}")))
 }
 
 fn check_origins(kind: SdkKeyKind, origins: &[WebOrigin]) -> Result<(), AppError> {

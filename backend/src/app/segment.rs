@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::str::FromStr;
 
+use shared::model::change::Change;
 use shared::model::changeset::Note;
 use shared::model::id::ProjectId;
 use shared::model::key::SegmentKey;
@@ -10,47 +11,36 @@ use shared::model::segment::SegmentDefinition;
 use shared::wire::api::changeset::ChangesetDetail;
 use shared::wire::api::segment::{CreateSegment, SegmentDetail, SegmentList, SegmentSummary, UpdateSegment};
 
-use crate::app::changeset::{self, Change};
-use crate::auth::permission::Actor;
+use crate::app::changeset;
+use crate::auth::permission::InProject;
 use crate::error::AppError;
 use crate::state::AppState;
 use crate::store;
 use crate::store::segment::Segment;
 
 /// Makes a segment.
-pub async fn create(
-    state: &AppState,
-    author: &Actor,
-    project: ProjectId,
-    body: CreateSegment,
-) -> Result<ChangesetDetail, AppError> {
+pub async fn create(state: &AppState, who: &InProject, body: CreateSegment) -> Result<ChangesetDetail, AppError> {
     let change = Change::CreateSegment { definition: body.definition, name: body.name };
-    changeset::apply(state, project, author, vec![change], &body.note).await
+    changeset::submit(state, who, vec![change], &body.note).await
 }
 
 /// Replaces who is in a segment, wherever it is used.
 pub async fn update(
     state: &AppState,
-    author: &Actor,
-    project: ProjectId,
+    who: &InProject,
     key: SegmentKey,
-    expected: u64,
+    version: u64,
     body: UpdateSegment,
 ) -> Result<ChangesetDetail, AppError> {
     let UpdateSegment { name, excluded, included, conditions, note } = body;
     let definition = SegmentDefinition { key, excluded, included, conditions };
-    let change = Change::UpdateSegment { expected, definition, name };
-    changeset::apply(state, project, author, vec![change], &note).await
+    let change = Change::UpdateSegment { version, definition, name };
+    changeset::submit(state, who, vec![change], &note).await
 }
 
 /// Removes a segment that no flag and no other segment names.
-pub async fn delete(
-    state: &AppState,
-    author: &Actor,
-    project: ProjectId,
-    segment: SegmentKey,
-) -> Result<ChangesetDetail, AppError> {
-    changeset::apply(state, project, author, vec![Change::DeleteSegment { segment }], &Note::default()).await
+pub async fn delete(state: &AppState, who: &InProject, segment: SegmentKey) -> Result<ChangesetDetail, AppError> {
+    changeset::submit(state, who, vec![Change::DeleteSegment { segment }], &Note::default()).await
 }
 
 /// The segments of a project, by key.

@@ -5,7 +5,7 @@ use shared::wire::api::project::CreateProject;
 use shared::wire::api::setup::Setup;
 use sqlx::PgConnection;
 
-use crate::app::changeset::check_name;
+use crate::app::changeset::{self, check_name};
 use crate::app::session::Started;
 use crate::app::{project, session};
 use crate::auth::password;
@@ -30,12 +30,12 @@ pub async fn run(state: &AppState, body: Setup) -> Result<Started, AppError> {
     }
     let new = CreateProject { key: body.project_key, name: body.project_name, environments: body.environments };
     let user = new_admin(state, &body.name, &body.email, body.password).await?;
-    let author = Actor { user: user.id, name: user.name.clone() };
+    let author = Actor::person(user.id, user.name.clone());
     let mut tx = state.pool.begin().await?;
     insert_first(state, &mut tx, &user).await?;
-    let revision = project::create_in(state, &mut tx, &author, new).await?;
+    let done = project::create_in(state, &mut tx, &author, new).await?;
     tx.commit().await?;
-    state.live.note_commit(revision, state.clock.now());
+    changeset::note_commit(state, &done);
     session::start(state, &user).await
 }
 

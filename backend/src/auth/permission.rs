@@ -1,26 +1,40 @@
 //! Extractors named after what they prove. A handler's signature is its access rule.
 
+use std::collections::HashMap;
+
 use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::header::{COOKIE, HOST, ORIGIN};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method};
-use shared::model::id::{ProjectId, SessionId, UserId};
+use shared::model::changeset::Via;
+use shared::model::id::{EnvironmentId, ProjectId, SessionId, UserId};
 use shared::model::key::ProjectKey;
+use shared::model::permission::{Permission, PermissionSet};
 use shared::wire::api::session::UserSummary;
 
 use crate::auth::session::{self, Claims};
 use crate::error::AppError;
 use crate::state::AppState;
 use crate::store;
+use crate::store::member::Granted;
 use crate::store::project::Project;
 
-/// Who does something.
+/// Who does something, and through what.
 #[derive(Clone, Debug)]
 pub struct Actor {
     /// Their id.
     pub user: UserId,
     /// Their name, as history shows it.
     pub name: String,
+    /// Themselves, or a program with their token.
+    pub via: Via,
+}
+
+impl Actor {
+    /// A person, signed in.
+    pub fn person(user: UserId, name: impl Into<String>) -> Self {
+        Self { user, name: name.into(), via: Via::Person }
+    }
 }
 
 /// Somebody is signed in.
@@ -40,13 +54,22 @@ pub struct SignedIn {
 #[derive(Clone, Debug)]
 pub struct CanView(pub InProject);
 
-/// They may change flags and segments of the project.
+/// They may change flags and segments in some environment of the project. In which a change has an effect is computed when
+/// it is applied, so that is where it is checked.
 #[derive(Clone, Debug)]
 pub struct CanEditFlags(pub InProject);
 
-/// They may manage environments and SDK keys of the project.
+/// They may kill flags in some environment of the project; in which is checked where the kill is written.
 #[derive(Clone, Debug)]
-pub struct CanManageProject(pub InProject);
+pub struct CanKillFlags(pub InProject);
+
+/// They may manage the environments of the project.
+#[derive(Clone, Debug)]
+pub struct CanManageEnvironments(pub InProject);
+
+/// They may manage SDK keys in some environment of the project; in which is checked where the key is written.
+#[derive(Clone, Debug)]
+pub struct CanManageKeys(pub InProject);
 
 /// They may do everything everywhere.
 #[derive(Clone, Debug)]
@@ -60,29 +83,55 @@ pub struct InProject {
     /// Where.
     pub project: Project,
     /// What they may do there.
-    pub role: Role,
+    pub permissions: Permissions,
 }
 
-/// What a member may do, each including the ones before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Role {
-    /// See.
-    Viewer,
-    /// Change flags and segments.
-    Editor,
-    /// Manage environments and SDK keys.
-    Admin,
+/// What somebody may do in a project.
+#[derive(Clone, Debug, Default)]
+pub struct Permissions {
+    /// Where no environment says otherwise.
+    everywhere: PermissionSet,
+    /// Of environments with a role of their own.
+    environments: HashMap<EnvironmentId, PermissionSet>,
 }
 
-impl Role {
-    /// The role written so; a word of a newer version grants nothing.
-    pub fn parse(text: &str) -> Option<Self> {
-        match text {
-            "viewer" => Some(Self::Viewer),
-            "editor" => Some(Self::Editor),
-            "admin" => Some(Self::Admin),
-            _ => None,
+impl Permissions {
+    /// What a person's roles in one project allow; `None` without any. An installation's admin may do everything but
+    /// agree to changes and pass over policies: for that, somebody has to make them a member.
+    pub fn of(granted: &[Granted], is_installation_admin: bool) -> Option<Self> {
+        let always: PermissionSet = Permission::ALL
+            .into_iter()
+            .filter(|p| is_installation_admin && !matches!(p, Permission::Approve | Permission::BreakGlass))
+            .collect();
+        if granted.is_empty() && !is_installation_admin {
+            return None;
         }
+        let mut permissions = Self { everywhere: always.clone(), environments: HashMap::new() };
+        for role in granted {
+            let allowed = always.union(&role.permissions);
+            match role.environment_id {
+                None => permissions.everywhere = allowed,
+                Some(environment) => {
+                    permissions.environments.insert(environment, allowed);
+                }
+            }
+        }
+        Some(permissions)
+    }
+
+    /// Whether they may in the project as a whole.
+    pub fn in_project(&self, permission: Permission) -> bool {
+        self.everywhere.has(permission)
+    }
+
+    /// Whether they may in this environment.
+    pub fn in_environment(&self, environment: EnvironmentId, permission: Permission) -> bool {
+        self.environments.get(&environment).unwrap_or(&self.everywhere).has(permission)
+    }
+
+    /// Whether they may in some environment, or in the project as a whole.
+    pub fn anywhere(&self, permission: Permission) -> bool {
+        self.in_project(permission) || self.environments.values().any(|set| set.has(permission))
     }
 }
 
@@ -91,12 +140,29 @@ impl InProject {
     pub fn id(&self) -> ProjectId {
         self.project.id
     }
+
+    /// A person in a project, as they stand in the database; `None` when it is not theirs to see.
+    pub async fn find(
+        db: &mut sqlx::PgConnection,
+        key: &str,
+        actor: Actor,
+        is_installation_admin: bool,
+    ) -> Result<Option<Self>, AppError> {
+        let Some(project) = store::project::find(db, key).await? else { return Ok(None) };
+        let granted = store::member::list_granted(db, Some(project.id), Some(actor.user)).await?;
+        let permissions = Permissions::of(&granted, is_installation_admin);
+        Ok(permissions.map(|permissions| Self { actor, project, permissions }))
+    }
+
+    fn require(self, permission: Permission, is_met: bool) -> Result<Self, AppError> {
+        if is_met { Ok(self) } else { Err(AppError::Forbidden(format!("the permission {permission} in this project"))) }
+    }
 }
 
 impl SignedIn {
     /// The person as history shows them.
     pub fn actor(&self) -> Actor {
-        Actor { user: self.user.id, name: self.user.name.clone() }
+        Actor::person(self.user.id, self.user.name.clone())
     }
 }
 
@@ -128,16 +194,38 @@ impl FromRequestParts<AppState> for CanEditFlags {
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, AppError> {
         let found = in_project(parts, state).await?;
-        if found.role >= Role::Editor { Ok(Self(found)) } else { Err(AppError::Forbidden("editor")) }
+        let is_met = found.permissions.anywhere(Permission::Edit);
+        found.require(Permission::Edit, is_met).map(Self)
     }
 }
 
-impl FromRequestParts<AppState> for CanManageProject {
+impl FromRequestParts<AppState> for CanKillFlags {
     type Rejection = AppError;
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, AppError> {
         let found = in_project(parts, state).await?;
-        if found.role >= Role::Admin { Ok(Self(found)) } else { Err(AppError::Forbidden("admin")) }
+        let is_met = found.permissions.anywhere(Permission::Kill);
+        found.require(Permission::Kill, is_met).map(Self)
+    }
+}
+
+impl FromRequestParts<AppState> for CanManageEnvironments {
+    type Rejection = AppError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, AppError> {
+        let found = in_project(parts, state).await?;
+        let is_met = found.permissions.in_project(Permission::ManageEnvironments);
+        found.require(Permission::ManageEnvironments, is_met).map(Self)
+    }
+}
+
+impl FromRequestParts<AppState> for CanManageKeys {
+    type Rejection = AppError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, AppError> {
+        let found = in_project(parts, state).await?;
+        let is_met = found.permissions.anywhere(Permission::ManageKeys);
+        found.require(Permission::ManageKeys, is_met).map(Self)
     }
 }
 
@@ -146,7 +234,11 @@ impl FromRequestParts<AppState> for CanManageInstallation {
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, AppError> {
         let signed_in = SignedIn::from_request_parts(parts, state).await?;
-        if signed_in.is_admin { Ok(Self(signed_in.actor())) } else { Err(AppError::Forbidden("installation admin")) }
+        if signed_in.is_admin {
+            Ok(Self(signed_in.actor()))
+        } else {
+            Err(AppError::Forbidden("an admin of the installation".into()))
+        }
     }
 }
 
@@ -176,13 +268,8 @@ async fn in_project(parts: &mut Parts, state: &AppState) -> Result<InProject, Ap
         return Err(AppError::not_found("project", key));
     }
     let mut db = state.pool.acquire().await?;
-    let found = store::project::find(&mut db, &key, signed_in.user.id).await?;
-    let project = found.ok_or_else(|| AppError::not_found("project", &key))?;
-    let role = if signed_in.is_admin { Some(Role::Admin) } else { project.role.as_deref().and_then(Role::parse) };
-    match role {
-        Some(role) => Ok(InProject { actor: signed_in.actor(), project, role }),
-        None => Err(AppError::not_found("project", key)),
-    }
+    let found = InProject::find(&mut db, &key, signed_in.actor(), signed_in.is_admin).await?;
+    found.ok_or_else(|| AppError::not_found("project", key))
 }
 
 fn cookie_value(headers: &HeaderMap) -> Option<&str> {

@@ -11,7 +11,7 @@ use shared::wire::api::project::ProjectDetail;
 use utoipa::IntoParams;
 
 use crate::app;
-use crate::auth::permission::{CanManageProject, CanView};
+use crate::auth::permission::{CanManageEnvironments, CanView};
 use crate::error::AppError;
 use crate::http::input::{Body, Path, Query};
 use crate::state::AppState;
@@ -31,7 +31,7 @@ pub struct ReceiptQuery {
                responses((status = 201, body = ProjectDetail)))]
 pub async fn create_environment(
     State(state): State<AppState>,
-    CanManageProject(who): CanManageProject,
+    CanManageEnvironments(who): CanManageEnvironments,
     Body(body): Body<CreateEnvironment>,
 ) -> Result<(StatusCode, Json<ProjectDetail>), AppError> {
     let detail = app::project::create_environment(&state, who, body).await?;

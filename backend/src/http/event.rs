@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use utoipa::IntoParams;
 
 use crate::app;
-use crate::auth::permission::{Role, SignedIn};
+use crate::auth::permission::{InProject, SignedIn};
 use crate::error::AppError;
 use crate::http::input::Query;
 use crate::live::{Audience, LiveEvent, Watching};
@@ -90,10 +90,11 @@ async fn watch(state: &AppState, who: &SignedIn, query: WatchQuery) -> Result<Op
             "is needed to watch a flag, as are project, environment and flag together; or leave all three out";
         return if is_none { Ok(None) } else { Err(AppError::field(absent, message)) };
     };
-    let found = store::project::find(&mut *state.pool.acquire().await?, project.as_str(), who.user.id).await?;
-    let found = found.filter(|found| who.is_admin || found.role.as_deref().is_some_and(|r| Role::parse(r).is_some()));
+    let mut db = state.pool.acquire().await?;
+    let found = InProject::find(&mut db, project.as_str(), who.actor(), who.is_admin).await?;
     let found = found.ok_or_else(|| AppError::not_found("project", &project))?;
-    app::count::watch(state, found.id, &environment, &flag).await
+    drop(db);
+    app::count::watch(state, found.id(), &environment, &flag).await
 }
 
 fn stream(viewer: Viewer) -> impl Stream<Item = Result<sse::Event, Infallible>> {

@@ -83,7 +83,7 @@ pub async fn create_flag(
     CanEditFlags(who): CanEditFlags,
     Body(body): Body<CreateFlag>,
 ) -> Result<(StatusCode, Json<ChangesetDetail>), AppError> {
-    let done = app::flag::create(&state, &who.actor, who.id(), body).await?;
+    let done = app::flag::create(&state, &who, body).await?;
     Ok((StatusCode::CREATED, Json(done)))
 }
 
@@ -110,7 +110,7 @@ pub async fn update_flag(
     IfMatch(version): IfMatch,
     Body(body): Body<UpdateFlag>,
 ) -> Result<Json<ChangesetDetail>, AppError> {
-    app::flag::update(&state, &who.actor, who.id(), flag, version, body).await.map(Json)
+    app::flag::update(&state, &who, flag, version, body).await.map(Json)
 }
 
 /// Replaces a flag's config in one environment. `If-Match` carries the config's version; 0 where there is none.
@@ -125,7 +125,7 @@ pub async fn save_config(
     IfMatch(version): IfMatch,
     Body(body): Body<SaveConfig>,
 ) -> Result<Json<ChangesetDetail>, AppError> {
-    app::flag::save_config(&state, &who.actor, who.id(), (flag, environment), version, body).await.map(Json)
+    app::flag::save_config(&state, &who, (flag, environment), version, body).await.map(Json)
 }
 
 async fn filter(state: &AppState, project: shared::model::id::ProjectId, query: FlagQuery) -> Result<Filter, AppError> {

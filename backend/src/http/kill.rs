@@ -7,7 +7,7 @@ use shared::wire::api::changeset::{ChangesetDetail, WithNote};
 use shared::wire::api::flag::KillFlag;
 
 use crate::app;
-use crate::auth::permission::CanEditFlags;
+use crate::auth::permission::CanKillFlags;
 use crate::error::AppError;
 use crate::http::input::{Body, Path};
 use crate::state::AppState;
@@ -18,11 +18,11 @@ use crate::state::AppState;
                responses((status = 200, body = ChangesetDetail)))]
 pub async fn kill_flag(
     State(state): State<AppState>,
-    CanEditFlags(who): CanEditFlags,
+    CanKillFlags(who): CanKillFlags,
     Path((_, flag)): Path<(String, FlagKey)>,
     Body(body): Body<KillFlag>,
 ) -> Result<Json<ChangesetDetail>, AppError> {
-    app::flag::kill(&state, &who.actor, who.id(), &flag, body).await.map(Json)
+    app::flag::kill(&state, &who, &flag, body).await.map(Json)
 }
 
 /// Lifts a kill: the flag answers again what its config says.
@@ -32,9 +32,9 @@ pub async fn kill_flag(
                request_body = WithNote, responses((status = 200, body = ChangesetDetail)))]
 pub async fn restore_flag(
     State(state): State<AppState>,
-    CanEditFlags(who): CanEditFlags,
+    CanKillFlags(who): CanKillFlags,
     Path((_, flag, environment)): Path<(String, FlagKey, EnvironmentKey)>,
     Body(body): Body<WithNote>,
 ) -> Result<Json<ChangesetDetail>, AppError> {
-    app::flag::restore(&state, &who.actor, who.id(), &flag, environment, &body.note).await.map(Json)
+    app::flag::restore(&state, &who, &flag, environment, &body.note).await.map(Json)
 }

@@ -7,7 +7,7 @@ use shared::model::id::SdkKeyId;
 use shared::wire::api::sdk_key::{CreateSdkKey, CreatedSdkKey, SdkKeyList, SdkKeySummary};
 
 use crate::app;
-use crate::auth::permission::{CanManageProject, CanView};
+use crate::auth::permission::{CanManageKeys, CanView};
 use crate::error::AppError;
 use crate::http::input::{Body, Path};
 use crate::state::AppState;
@@ -24,10 +24,10 @@ pub async fn list_sdk_keys(State(state): State<AppState>, CanView(who): CanView)
                request_body = CreateSdkKey, responses((status = 201, body = CreatedSdkKey)))]
 pub async fn create_sdk_key(
     State(state): State<AppState>,
-    CanManageProject(who): CanManageProject,
+    CanManageKeys(who): CanManageKeys,
     Body(body): Body<CreateSdkKey>,
 ) -> Result<(StatusCode, Json<CreatedSdkKey>), AppError> {
-    let created = app::sdk_key::create(&state, &who.actor, who.id(), body).await?;
+    let created = app::sdk_key::create(&state, &who, body).await?;
     Ok((StatusCode::CREATED, Json(created)))
 }
 
@@ -37,8 +37,8 @@ pub async fn create_sdk_key(
                responses((status = 200, body = SdkKeySummary)))]
 pub async fn revoke_sdk_key(
     State(state): State<AppState>,
-    CanManageProject(who): CanManageProject,
+    CanManageKeys(who): CanManageKeys,
     Path((_, key)): Path<(String, SdkKeyId)>,
 ) -> Result<Json<SdkKeySummary>, AppError> {
-    app::sdk_key::revoke(&state, &who.actor, who.id(), key).await.map(Json)
+    app::sdk_key::revoke(&state, &who, key).await.map(Json)
 }

@@ -32,7 +32,7 @@ pub async fn create_segment(
     CanEditFlags(who): CanEditFlags,
     Body(body): Body<CreateSegment>,
 ) -> Result<(StatusCode, Json<ChangesetDetail>), AppError> {
-    let done = app::segment::create(&state, &who.actor, who.id(), body).await?;
+    let done = app::segment::create(&state, &who, body).await?;
     Ok((StatusCode::CREATED, Json(done)))
 }
 
@@ -59,7 +59,7 @@ pub async fn update_segment(
     IfMatch(version): IfMatch,
     Body(body): Body<UpdateSegment>,
 ) -> Result<Json<ChangesetDetail>, AppError> {
-    app::segment::update(&state, &who.actor, who.id(), segment, version, body).await.map(Json)
+    app::segment::update(&state, &who, segment, version, body).await.map(Json)
 }
 
 /// Removes a segment that no flag and no other segment uses.
@@ -71,5 +71,5 @@ pub async fn delete_segment(
     CanEditFlags(who): CanEditFlags,
     Path((_, segment)): Path<(String, SegmentKey)>,
 ) -> Result<Json<ChangesetDetail>, AppError> {
-    app::segment::delete(&state, &who.actor, who.id(), segment).await.map(Json)
+    app::segment::delete(&state, &who, segment).await.map(Json)
 }

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use async_nats::Client;
 use serde_json::json;
+use shared::model::changeset::Via;
 use shared::model::id::EnvironmentId;
 use shared::wire::state::{Entity, Envelope, StateKey};
 
@@ -106,6 +107,8 @@ async fn raise_above(state: &AppState, seen: u64) -> Result<(), StoreError> {
         id: state.clock.id(),
         project: None,
         author: None,
+        via: Via::System,
+        break_glass: None,
         note: "restored: the database was older than what had been published",
         revision,
         applied_at: state.clock.now(),

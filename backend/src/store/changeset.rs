@@ -1,12 +1,14 @@
 //! Changesets with their entries: history, audit and outbox in one, and the counter that numbers them.
 
 use serde_json::Value;
+use shared::model::change::Change;
+use shared::model::changeset::{ChangesetState, Via};
 use shared::model::id::{ChangesetId, EnvironmentId, ProjectId, UserId};
 use sqlx::PgConnection;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use crate::store::{StoreError, signed, unsigned};
+use crate::store::{DOCUMENT_FORMAT, StoreError, read_document, signed, unsigned, write_document};
 
 /// The channel that tells all backends of a new revision; its payload is the number.
 pub const CHANNEL: &str = "fluxgate_state";
@@ -20,12 +22,76 @@ pub struct NewChangeset<'a> {
     pub project: Option<ProjectId>,
     /// Who; absent when the product itself acted.
     pub author: Option<UserId>,
+    /// Through what.
+    pub via: Via,
     /// Why.
     pub note: &'a str,
+    /// Why the policy was passed over, when it was.
+    pub break_glass: Option<&'a str>,
     /// Its number.
     pub revision: u64,
     /// When.
     pub applied_at: OffsetDateTime,
+}
+
+/// A changeset that people look at before it is applied, or that was looked at.
+#[derive(Clone, Debug)]
+pub struct Changeset {
+    /// Its id.
+    pub id: ChangesetId,
+    /// Who began it.
+    pub author: UserId,
+    /// Their name.
+    pub author_name: String,
+    /// Where it stands.
+    pub state: ChangesetState,
+    /// Counts up with every edit and every step of its life.
+    pub version: u64,
+    /// Why.
+    pub note: String,
+    /// What it does.
+    pub changes: Vec<Change>,
+    /// Of all that an approval signs.
+    pub digest: Vec<u8>,
+    /// When it was begun.
+    pub created_at: OffsetDateTime,
+    /// Its number, once it is applied.
+    pub revision: Option<u64>,
+    /// When it was applied.
+    pub applied_at: Option<OffsetDateTime>,
+    /// Why the policy was passed over, when it was.
+    pub break_glass: Option<String>,
+    /// Why it is suspended or was rejected.
+    pub problem: Option<String>,
+    /// Environments that it will touch, in promotion order.
+    pub environments: Vec<EnvironmentId>,
+    /// Who wrote any part of it.
+    pub editors: Vec<UserId>,
+}
+
+/// A changeset to be written that waits.
+#[derive(Debug)]
+pub struct NewWaiting<'a> {
+    /// Its id.
+    pub id: ChangesetId,
+    /// Where.
+    pub project: ProjectId,
+    /// Who.
+    pub author: UserId,
+    /// Through what.
+    pub via: Via,
+    /// Where it stands.
+    pub state: ChangesetState,
+    /// Why.
+    pub note: &'a str,
+    /// What it does.
+    pub changes: &'a [Change],
+    /// Of all that an approval signs.
+    pub digest: &'a [u8],
+    /// Environments that it will touch.
+    pub environments: &'a [EnvironmentId],
+    /// When.
+    pub at: OffsetDateTime,
 }
 
 /// One touched thing, before and after.
@@ -69,15 +135,113 @@ pub async fn raise_revision(db: &mut PgConnection, seen: u64) -> Result<u64, Sto
     Ok(unsigned(raised))
 }
 
-/// Writes a changeset with its entries and tells all backends once it is committed.
+/// Writes a changeset that waits.
+pub async fn insert_waiting(db: &mut PgConnection, new: &NewWaiting<'_>) -> Result<(), StoreError> {
+    sqlx::query!(
+        "insert into changesets (id, project_id, author_id, state, via, note, format, changes, digest, created_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+        new.id.uuid(),
+        new.project.uuid(),
+        new.author.uuid(),
+        new.state.as_str(),
+        new.via.as_str(),
+        new.note,
+        DOCUMENT_FORMAT,
+        write_document(&new.changes)?,
+        new.digest,
+        new.at,
+    )
+    .execute(&mut *db)
+    .await?;
+    let environments: Vec<Uuid> = new.environments.iter().map(|id| id.uuid()).collect();
+    sqlx::query!(
+        "insert into changeset_environments (changeset_id, environment_id) select $1, * from unnest($2::uuid[])",
+        new.id.uuid(),
+        &environments,
+    )
+    .execute(&mut *db)
+    .await?;
+    sqlx::query!(
+        "insert into changeset_editors (changeset_id, user_id) values ($1, $2)",
+        new.id.uuid(),
+        new.author.uuid(),
+    )
+    .execute(db)
+    .await?;
+    Ok(())
+}
+
+/// Finds a changeset that was ever looked at, and holds its row until the transaction ends.
+pub async fn find_for_update(
+    db: &mut PgConnection,
+    project: ProjectId,
+    id: ChangesetId,
+) -> Result<Option<Changeset>, StoreError> {
+    let row = sqlx::query!(
+        r#"select changesets.author_id as "author_id!", users.name as author_name, changesets.state,
+                  changesets.version, changesets.note, changesets.format as "format!",
+                  changesets.changes as "changes!", changesets.digest as "digest!",
+                  changesets.created_at as "created_at!", changesets.revision, changesets.applied_at,
+                  changesets.break_glass, changesets.problem,
+                  array(select environments.id from changeset_environments
+                        join environments on environments.id = changeset_environments.environment_id
+                        where changeset_environments.changeset_id = changesets.id
+                        order by environments.position) as "environments!",
+                  array(select user_id from changeset_editors
+                        where changeset_editors.changeset_id = changesets.id) as "editors!"
+           from changesets
+           join users on users.id = changesets.author_id
+           where changesets.id = $1 and changesets.project_id = $2 and changesets.changes is not null
+           for update of changesets"#,
+        id.uuid(),
+        project.uuid(),
+    )
+    .fetch_optional(db)
+    .await?;
+    row.map(|row| {
+        let state = row.state.parse().map_err(|_| StoreError::Corrupt {
+            table: "changesets",
+            id: id.to_string(),
+            format: row.format,
+            source: None,
+        })?;
+        Ok(Changeset {
+            id,
+            author: row.author_id.into(),
+            author_name: row.author_name,
+            state,
+            version: unsigned(row.version),
+            note: row.note,
+            changes: read_document("changesets", id, row.format, row.changes)?,
+            digest: row.digest,
+            created_at: row.created_at,
+            revision: row.revision.map(unsigned),
+            applied_at: row.applied_at,
+            break_glass: row.break_glass,
+            problem: row.problem,
+            environments: row.environments.into_iter().map(EnvironmentId::from).collect(),
+            editors: row.editors.into_iter().map(UserId::from).collect(),
+        })
+    })
+    .transpose()
+}
+
+/// Writes a changeset with its entries, or gives one that waited its number, and tells all backends once it is
+/// committed.
 pub async fn insert(db: &mut PgConnection, new: &NewChangeset<'_>, entries: &[Entry]) -> Result<(), StoreError> {
     sqlx::query!(
-        "insert into changesets (id, project_id, author_id, note, revision, applied_at)
-         values ($1, $2, $3, $4, $5, $6)",
+        "insert into changesets (id, project_id, author_id, via, note, break_glass, revision, created_at, applied_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $8)
+         on conflict (id) do update
+         set state = 'applied', version = changesets.version + 1, via = excluded.via,
+             break_glass = excluded.break_glass, revision = excluded.revision, applied_at = excluded.applied_at,
+             problem = null",
         new.id.uuid(),
         new.project.map(ProjectId::uuid),
         new.author.map(UserId::uuid),
+        new.via.as_str(),
         new.note,
+        new.break_glass,
         signed(new.revision),
         new.applied_at,
     )

@@ -95,7 +95,7 @@ pub async fn last_change(
 ) -> Result<Option<SplitChange>, StoreError> {
     let change = sqlx::query_as!(
         SplitChange,
-        "select entries.revision, changesets.applied_at
+        r#"select entries.revision, changesets.applied_at as "applied_at!"
          from (select revision,
                       case when $3::text is null then before #> '{default_serve,split}'
                            else jsonb_path_query_first(before, '$.rules[*] ? (@.id == $id).serve.split',
@@ -108,7 +108,7 @@ pub async fn last_change(
          join changesets on changesets.revision = entries.revision
          where entries.split_before is distinct from entries.split_after
          order by entries.revision desc
-         limit 1",
+         limit 1"#,
         flag.uuid(),
         environment.uuid(),
         rule,

@@ -10,7 +10,7 @@ use crate::store::StoreError;
 /// The most projects that one answer lists.
 pub const LIST_MAX: i64 = 1_000;
 
-/// A project as one person sees it.
+/// A project.
 #[derive(Clone, Debug)]
 pub struct Project {
     /// Its id.
@@ -19,23 +19,12 @@ pub struct Project {
     pub key: String,
     /// For people.
     pub name: String,
-    /// The person's role; absent when they are no member.
-    pub role: Option<String>,
 }
 
-/// Finds a project, with the role of a person in it.
-pub async fn find(db: &mut PgConnection, key: &str, user: UserId) -> Result<Option<Project>, StoreError> {
-    let project = sqlx::query_as!(
-        Project,
-        r#"select projects.id, projects.key, projects.name, members.role as "role?"
-           from projects
-           left join members on members.project_id = projects.id and members.user_id = $2
-           where projects.key = $1"#,
-        key,
-        user.uuid(),
-    )
-    .fetch_optional(db)
-    .await?;
+/// Finds a project.
+pub async fn find(db: &mut PgConnection, key: &str) -> Result<Option<Project>, StoreError> {
+    let project =
+        sqlx::query_as!(Project, "select id, key, name from projects where key = $1", key).fetch_optional(db).await?;
     Ok(project)
 }
 
@@ -43,12 +32,11 @@ pub async fn find(db: &mut PgConnection, key: &str, user: UserId) -> Result<Opti
 pub async fn list(db: &mut PgConnection, user: UserId, is_admin: bool) -> Result<Vec<Project>, StoreError> {
     let projects = sqlx::query_as!(
         Project,
-        r#"select projects.id, projects.key, projects.name, members.role as "role?"
-           from projects
-           left join members on members.project_id = projects.id and members.user_id = $1
-           where $2 or members.role is not null
-           order by projects.name, projects.id
-           limit $3"#,
+        "select projects.id, projects.key, projects.name
+         from projects
+         where $2 or exists (select 1 from members where members.project_id = projects.id and members.user_id = $1)
+         order by projects.name, projects.id
+         limit $3",
         user.uuid(),
         is_admin,
         LIST_MAX,

@@ -33,7 +33,7 @@ pub async fn lock(db: &mut PgConnection) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Finds a person who is not disabled.
+/// Finds a person who is not disabled, by e-mail.
 pub async fn find_by_email(db: &mut PgConnection, email: &str) -> Result<Option<User>, StoreError> {
     let user = sqlx::query_as!(
         User,
@@ -41,6 +41,18 @@ pub async fn find_by_email(db: &mut PgConnection, email: &str) -> Result<Option<
            from users
            where email = $1 and disabled_at is null"#,
         email.to_lowercase(),
+    )
+    .fetch_optional(db)
+    .await?;
+    Ok(user)
+}
+
+/// Finds a person who is not disabled.
+pub async fn find(db: &mut PgConnection, id: UserId) -> Result<Option<User>, StoreError> {
+    let user = sqlx::query_as!(
+        User,
+        "select id, email, name, password_hash, is_admin from users where id = $1 and disabled_at is null",
+        id.uuid(),
     )
     .fetch_optional(db)
     .await?;

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use backend::app::changeset::Change;
 use backend::error::AppError;
 use backend::store;
 use serde_json::{Value, json};
+use shared::model::change::Change;
 
 use crate::flag::boolean;
 use crate::reference::{config, new_flag};
@@ -25,11 +25,11 @@ async fn need(ana: &Person, flag: &str, version: u64, parents: &[&str]) -> Answe
 }
 
 /// A change that gives a flag its first or next config.
-fn save(flag: &str, environment: &str, expected: u64, parents: &[&str]) -> Change {
+fn save(flag: &str, environment: &str, version: u64, parents: &[&str]) -> Change {
     Change::SaveConfig {
         flag: flag.parse().expect("a key"),
         environment: environment.parse().expect("a key"),
-        expected,
+        version,
         config: serde_json::from_value(config(parents, &[])).expect("a config"),
     }
 }
@@ -191,7 +191,7 @@ async fn a_variant_that_another_flag_needs_cannot_go() {
     let path = "/projects/shop/flags/banner/environments/production";
     ana.put(path, 2, json!({ "config": config(&[], &[]) })).await.expect(200);
     let update = serde_json::from_value(json!({ "variants": variants })).expect("an update");
-    let update = Change::UpdateFlag { flag: "theme".parse().expect("a key"), expected: 3, update };
+    let update = Change::UpdateFlag { flag: "theme".parse().expect("a key"), version: 3, update };
     app.apply(vec![update, save("checkout", "staging", 2, &[])]).await.expect("nobody needs blue");
 }
 
@@ -199,7 +199,7 @@ async fn a_variant_that_another_flag_needs_cannot_go() {
 async fn sixty_four_flags_can_be_needed_and_no_more_wherever_one_is_added() {
     let app = App::start().await;
     let ana = app.ana().await;
-    let environment = app.environment("staging").await;
+    let environment = "staging";
     let keys: Vec<String> = (0..=65).map(|n| format!("f{n:02}")).collect();
     let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
     // Each needs the next, but for the last two: f00 reaches 64.

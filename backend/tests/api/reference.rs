@@ -1,8 +1,7 @@
 //! Table `reference`: what refers to what, beside the documents that say so.
 
-use backend::app::changeset::{Change, NewFlag};
 use serde_json::{Value, json};
-use shared::model::id::EnvironmentId;
+use shared::model::change::{Change, NewFlag};
 use uuid::Uuid;
 
 use crate::flag::boolean;
@@ -24,14 +23,17 @@ pub(crate) fn using(segments: &[&str]) -> Value {
 }
 
 /// A new flag with such a config in one environment.
-pub(crate) fn new_flag(key: &str, environment: EnvironmentId, flags: &[&str], segments: &[&str]) -> Change {
+pub(crate) fn new_flag(key: &str, environment: &str, flags: &[&str], segments: &[&str]) -> Change {
     Change::CreateFlag(NewFlag {
-        id: new_id().into(),
         definition: serde_json::from_value(boolean(key)["definition"].clone()).expect("a definition"),
         name: key.into(),
         description: String::new(),
         tags: Vec::new(),
-        configs: vec![(environment, serde_json::from_value(config(flags, segments)).expect("a config"))],
+        configs: [(
+            environment.parse().expect("a key"),
+            serde_json::from_value(config(flags, segments)).expect("a config"),
+        )]
+        .into(),
     })
 }
 

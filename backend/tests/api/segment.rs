@@ -1,7 +1,7 @@
 //! Segments reach an environment only through a flag that names them there, or names a segment that uses them.
 
-use backend::app::changeset::Change;
 use serde_json::{Value, json};
+use shared::model::change::Change;
 
 use crate::flag::boolean;
 use crate::reference::{config, new_flag, using};
@@ -139,7 +139,7 @@ async fn a_segment_names_what_uses_it_and_stays_while_anything_does() {
     let save = Change::SaveConfig {
         flag: "checkout".parse().expect("a key"),
         environment: "production".parse().expect("a key"),
-        expected: 2,
+        version: 2,
         config,
     };
     let delete = |text: &str| Change::DeleteSegment { segment: key(text) };
@@ -224,9 +224,8 @@ async fn of_many_flags_that_use_a_segment_the_one_that_it_breaks_is_found() {
         create(&ana, key, &[]).await.expect(201);
     }
     create(&ana, "shared", &[]).await.expect(201);
-    let staging = app.environment("staging").await;
     // More than are read at once, all but the last far from the limit.
-    let new = |n: usize| new_flag(&format!("f{n:03}"), staging, &[], if n < 249 { &["shared"] } else { &keys[..63] });
+    let new = |n: usize| new_flag(&format!("f{n:03}"), "staging", &[], if n < 249 { &["shared"] } else { &keys[..63] });
     app.apply((0..250).map(new).collect()).await.expect("250 flags");
     let last = "/projects/shop/flags/f249/environments/staging";
     let both: Vec<&str> = keys[..63].iter().copied().chain(["shared"]).collect();

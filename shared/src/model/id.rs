@@ -62,6 +62,10 @@ typed_id! {
     SessionId,
     /// A changeset.
     ChangesetId,
+    /// What somebody said of a changeset.
+    CommentId,
+    /// An API token.
+    TokenId,
     /// A metric of experiments.
     MetricId,
     /// One process of an edge; a restarted edge has a new one.

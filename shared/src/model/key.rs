@@ -92,6 +92,9 @@ key! {
     /// Names an environment inside its project.
     EnvironmentKey, "an environment", is_slug,
         "use 1 to 60 lower-case letters, digits and -, beginning with a letter or digit";
+    /// Names a role.
+    RoleKey, "a role", is_slug,
+        "use 1 to 60 lower-case letters, digits and -, beginning with a letter or digit";
     /// Names what users do and metrics count.
     EventName, "an event", is_event_name,
         "use 1 to 100 letters, digits and . _ : / -, beginning with a letter or digit";

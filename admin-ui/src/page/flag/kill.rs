@@ -6,7 +6,7 @@ use shared::wire::api::environment::EnvironmentSummary;
 use shared::wire::api::flag::{FlagDetail, KillFlag};
 
 use super::draft::Editing;
-use super::review::Saving;
+use super::review::{Saving, outcome};
 use crate::api;
 use crate::clock;
 use crate::component::button::{Button, ButtonKind};
@@ -96,7 +96,7 @@ pub fn KillDialog(
             } else {
                 remote.reload();
             }
-            toasts.show(format!("Killed, r{}.", changeset.revision));
+            toasts.show(outcome(&changeset, "Killed"));
             on_close.try_run(());
         });
     };

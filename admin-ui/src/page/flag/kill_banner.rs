@@ -7,7 +7,7 @@ use shared::wire::api::changeset::WithNote;
 use shared::wire::api::flag::{FlagDetail, KillDetail};
 
 use super::draft::Editing;
-use super::review::Saving;
+use super::review::{Saving, outcome};
 use crate::api;
 use crate::component::button::Button;
 use crate::component::status::Refusal;
@@ -44,7 +44,7 @@ fn Banner(kill: KillDetail, remote: Remote<FlagDetail>) -> impl IntoView {
         write.run(async move { api::flag::restore(&project, &flag, &key, &body).await }, move |changeset| {
             saving.done(&changeset);
             remote.reload();
-            toasts.show(format!("Restored, r{}.", changeset.revision));
+            toasts.show(outcome(&changeset, "Restored"));
         });
     };
     view! {

@@ -39,10 +39,20 @@ impl Saving {
         expect_context()
     }
 
-    /// A changeset was applied; the receipt follows its revision from now on.
+    /// What was asked for was applied, and the receipt follows its revision from now on, or waits for others to agree.
     pub fn done(self, changeset: &ChangesetDetail) {
-        self.revision.set(changeset.revision);
+        if let Some(revision) = changeset.revision {
+            self.revision.set(revision);
+        }
         self.remote.reload();
+    }
+}
+
+/// What came of a write, in a sentence that begins with `done` where it was applied.
+pub fn outcome(changeset: &ChangesetDetail, done: &str) -> String {
+    match changeset.revision {
+        Some(revision) => format!("{done}, r{revision}."),
+        None => "Approval requested; nothing changes until others agree.".to_owned(),
     }
 }
 
@@ -140,7 +150,7 @@ fn ReviewForm(on_close: Callback<()>) -> impl IntoView {
                     // Already gone when the person went to another page meanwhile.
                     on_close.try_run(());
                     editing.discard();
-                    toasts.show(format!("Saved to {} as r{}.", name.to_lowercase(), changeset.revision));
+                    toasts.show(outcome(&changeset, &format!("Saved to {}", name.to_lowercase())));
                 },
             );
         }

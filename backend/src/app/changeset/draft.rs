@@ -4,16 +4,18 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 use serde_json::Value;
+use shared::model::change::Change;
 use shared::model::changeset::Note;
 use shared::model::flag::NAME_CHARS_MAX;
 use shared::model::id::{EnvironmentId, FlagId, ProjectId, SegmentId};
+use shared::model::permission::Permission;
 use shared::model::problem::FieldProblem;
 use shared::wire::state::StateKey;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::app::changeset::reference::Saved;
-use crate::app::changeset::{At, Change};
+use crate::app::changeset::{At, Write};
 use crate::auth::permission::Actor;
 use crate::error::AppError;
 use crate::state::AppState;
@@ -45,6 +47,12 @@ pub(super) struct Draft {
     pub(super) bodies: Vec<(StateKey, String)>,
     /// Environments that must be rewritten although no value in them changes: new ones.
     pub(super) touched: BTreeSet<EnvironmentId>,
+    /// Environments where other rules hold from now on: policies, freezes, who may approve.
+    pub(super) governed: BTreeSet<EnvironmentId>,
+    /// Environments whose policy was written, and must be one that can be met.
+    pub(super) checked_policies: BTreeSet<EnvironmentId>,
+    /// What the author must be allowed beside editing where answers change; somewhere, where no environment is named.
+    required: BTreeSet<(Permission, Option<EnvironmentId>)>,
 }
 
 impl Draft {
@@ -71,6 +79,9 @@ impl Draft {
             narrower: Vec::new(),
             bodies: Vec::new(),
             touched: BTreeSet::new(),
+            governed: BTreeSet::new(),
+            checked_policies: BTreeSet::new(),
+            required: BTreeSet::new(),
         }
     }
 
@@ -78,23 +89,48 @@ impl Draft {
         &mut self,
         state: &AppState,
         db: &mut PgConnection,
-        change: Change,
+        write: Write,
     ) -> Result<(), AppError> {
+        match write {
+            Write::Change(change) => self.change(state, db, change).await,
+            Write::CreateEnvironment(new) => self.create_environment(state, db, new).await,
+            Write::CreateSdkKey(key) => self.create_sdk_key(db, key).await,
+            Write::RevokeSdkKey { key } => self.revoke_sdk_key(db, key).await,
+        }
+    }
+
+    async fn change(&mut self, state: &AppState, db: &mut PgConnection, change: Change) -> Result<(), AppError> {
+        if !matches!(change, Change::SetPolicy { .. } | Change::SetMember { .. }) {
+            self.require(Permission::Edit, None);
+        }
         match change {
-            Change::CreateFlag(new) => self.create_flag(db, new).await,
-            Change::UpdateFlag { flag, expected, update } => self.update_flag(db, &flag, expected, update).await,
-            Change::SaveConfig { flag, environment, expected, config } => {
-                self.save_config(db, &flag, &environment, expected, config).await
+            Change::CreateFlag(new) => self.create_flag(state, db, new).await,
+            Change::UpdateFlag { flag, version, update } => self.update_flag(db, &flag, version, update).await,
+            Change::SaveConfig { flag, environment, version, config } => {
+                self.save_config(db, &flag, &environment, version, config).await
             }
             Change::CreateSegment { definition, name } => self.create_segment(state, db, definition, name).await,
-            Change::UpdateSegment { expected, definition, name } => {
-                self.update_segment(db, expected, definition, name).await
+            Change::UpdateSegment { version, definition, name } => {
+                self.update_segment(db, version, definition, name).await
             }
             Change::DeleteSegment { segment } => self.delete_segment(db, &segment).await,
-            Change::CreateEnvironment(new) => self.create_environment(state, db, new).await,
-            Change::CreateSdkKey(key) => self.create_sdk_key(db, key).await,
-            Change::RevokeSdkKey { key } => self.revoke_sdk_key(db, key).await,
+            Change::SetPolicy { environment, version, policy } => {
+                self.set_policy(db, &environment, version, policy).await
+            }
+            Change::SetMember { person, version, role, environments } => {
+                self.set_member(db, person, version, role, environments).await
+            }
         }
+    }
+
+    /// Notes what the author must be allowed.
+    pub(super) fn require(&mut self, permission: Permission, environment: Option<EnvironmentId>) {
+        self.required.insert((permission, environment));
+    }
+
+    /// What the author must be allowed beside editing where answers change.
+    pub(super) fn required(&self) -> impl Iterator<Item = (Permission, Option<EnvironmentId>)> + '_ {
+        self.required.iter().copied()
     }
 
     pub(super) fn environment(&self, key: &str) -> Result<&Environment, AppError> {

@@ -1,17 +1,18 @@
 //! Writing flags and their configs.
 
 use serde_json::{Value, json};
+use shared::model::change::{FlagChange, NewFlag};
 use shared::model::flag::{DESCRIPTION_CHARS_MAX, FlagConfig};
 use shared::model::id::EnvironmentId;
 use shared::model::key::{EnvironmentKey, FlagKey};
-use shared::wire::api::flag::UpdateFlag;
 use sqlx::PgConnection;
 
+use crate::app::changeset::check_version;
 use crate::app::changeset::draft::{Draft, check_name, invalid_at, located};
 use crate::app::changeset::reference::References;
-use crate::app::changeset::{NewFlag, check_version};
 use crate::app::flag::shape_text;
 use crate::error::AppError;
+use crate::state::AppState;
 use crate::store;
 use crate::store::config::NewConfig;
 use crate::store::flag::Flag;
@@ -23,11 +24,16 @@ const TAGS_MAX: usize = 20;
 const TAG_CHARS_MAX: usize = 50;
 
 impl Draft {
-    pub(super) async fn create_flag(&mut self, db: &mut PgConnection, new: NewFlag) -> Result<(), AppError> {
+    pub(super) async fn create_flag(
+        &mut self,
+        state: &AppState,
+        db: &mut PgConnection,
+        new: NewFlag,
+    ) -> Result<(), AppError> {
         new.definition.validate().map_err(|problems| invalid_at("definition", problems))?;
         check_texts(&new.name, &new.description, &new.tags)?;
         let flag = Flag {
-            id: new.id,
+            id: state.clock.id(),
             definition: new.definition,
             name: new.name.trim().to_owned(),
             description: new.description,
@@ -48,7 +54,8 @@ impl Draft {
         })?;
         self.record(None, ("flag", flag.id.uuid(), key.as_str()), None::<&Value>, Some(&described(&flag)))?;
         for (environment, config) in &new.configs {
-            self.write_config(db, &flag, *environment, None, config).await?;
+            let environment = self.environment(environment.as_str())?.id;
+            self.write_config(db, &flag, environment, None, config).await?;
         }
         self.flags.insert(flag.id);
         Ok(())
@@ -59,7 +66,7 @@ impl Draft {
         db: &mut PgConnection,
         key: &FlagKey,
         expected: u64,
-        update: UpdateFlag,
+        update: FlagChange,
     ) -> Result<(), AppError> {
         let before = self.flag(db, key).await?;
         check_version("flag", expected, before.version)?;

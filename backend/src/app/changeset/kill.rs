@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use shared::model::changeset::Note;
+use shared::model::changeset::{Note, Via};
 use shared::model::id::{EnvironmentId, FlagId, ProjectId};
 use shared::model::timestamp::Timestamp;
 use shared::wire::api::changeset::ChangesetDetail;
@@ -12,7 +12,7 @@ use shared::wire::state::{Entity, StateKey};
 use sqlx::PgConnection;
 use time::OffsetDateTime;
 
-use crate::app::changeset::{detail, render};
+use crate::app::changeset::{applied, note_commit, render};
 use crate::auth::permission::Actor;
 use crate::error::AppError;
 use crate::state::AppState;
@@ -75,7 +75,7 @@ pub async fn set_killed(
     };
     let done = number(state, &mut tx, &scope, Some(author), (&before, after), note).await?;
     tx.commit().await?;
-    state.live.note_commit(done.revision, state.clock.now());
+    note_commit(state, &done);
     Ok(done)
 }
 
@@ -95,7 +95,7 @@ pub async fn lift_due(state: &AppState, due: &Due) -> Result<(), AppError> {
     let note = Note::try_from("the time of the kill is over".to_owned()).map_err(AppError::internal)?;
     let done = number(state, &mut tx, &scope, None, (&before, None), &note).await?;
     tx.commit().await?;
-    state.live.note_commit(done.revision, state.clock.now());
+    note_commit(state, &done);
     tracing::info!(flag.key = due.flag_key, revision = done.revision, "a kill ended at its time");
     Ok(())
 }
@@ -143,13 +143,15 @@ async fn number(
         id: state.clock.id(),
         project: Some(scope.project),
         author: author.map(|author| author.user),
+        via: author.map_or(Via::Schedule, |author| author.via),
         note: note.as_str(),
+        break_glass: None,
         revision,
         applied_at: state.clock.now(),
     };
     store::changeset::insert(tx, &new, &entries).await?;
     store::state::save(tx, &rows).await?;
-    detail(&new, touched.iter().filter_map(named).map(|environment| environment.key.as_str()))
+    applied(&new, touched.iter().filter_map(named).map(|environment| environment.key.as_str()))
 }
 
 fn described(kill: &Kill) -> Value {

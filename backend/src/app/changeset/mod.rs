@@ -1,92 +1,57 @@
 //! The one write path for everything that alters an answer: checked, numbered and recorded in one transaction.
 //!
-//! [`apply`] locks the project's row first and the counter's row last. The counter is the publish lock: what is done
-//! while it is held is a handful of statements. [`set_killed`] is the same without the project lock, so that a kill
-//! waits for nobody's import.
+//! [`submit`] is what a person asks for: it is applied at once where nobody else has to agree, and waits where somebody
+//! has. Both ways, [`prepare`] locks the project's row first, and [`Prepared::apply`] the counter's row last. The counter
+//! is the publish lock: what is done while it is held is a handful of statements. [`set_killed`] is the same without the
+//! project lock, so that a kill waits for nobody's import.
 
 mod draft;
 mod environment;
 mod flag;
 mod kill;
+mod member;
+mod policy;
+mod protection;
 mod reference;
 mod render;
 mod sdk_key;
 mod segment;
+mod submit;
+
+use std::collections::BTreeSet;
 
 pub use draft::check_name;
 pub(super) use draft::invalid_at;
 pub use kill::{KillOrder, lift_due, set_killed};
-use shared::model::changeset::Note;
-use shared::model::flag::{FlagConfig, FlagDefinition};
-use shared::model::id::{EnvironmentId, FlagId, ProjectId, SdkKeyId};
-use shared::model::key::{EnvironmentKey, FlagKey, SegmentKey};
-use shared::model::segment::SegmentDefinition;
+pub use protection::Protection;
+use shared::model::change::{CHANGES_MAX, Change};
+use shared::model::changeset::{ChangesetState, Note, Via};
+use shared::model::id::{ChangesetId, EnvironmentId, FlagId, ProjectId, SdkKeyId};
 use shared::wire::api::changeset::ChangesetDetail;
 use shared::wire::api::environment::CreateEnvironment;
-use shared::wire::api::flag::UpdateFlag;
 use sqlx::PgConnection;
+pub use submit::submit;
 use time::OffsetDateTime;
 
 use crate::app::changeset::draft::Draft;
+use crate::app::changeset::render::Pending;
 use crate::auth::permission::Actor;
 use crate::error::AppError;
 use crate::state::AppState;
 use crate::store;
 use crate::store::changeset::NewChangeset;
+use crate::store::environment::Environment;
+use crate::store::sdk_key::SdkKey;
 
-/// The most things one changeset may touch; larger imports are applied in slices.
-pub const CHANGES_MAX: usize = 1_000;
-
-/// One thing that a changeset does.
+/// One thing that is written: what people ask for, or what has a permission of its own and waits for nobody.
 #[derive(Clone, Debug)]
-pub enum Change {
-    /// Makes a flag with its configs.
-    CreateFlag(NewFlag),
-    /// Changes what is the same in every environment.
-    UpdateFlag {
-        /// Which.
-        flag: FlagKey,
-        /// The version that the author saw.
-        expected: u64,
-        /// What changes.
-        update: UpdateFlag,
-    },
-    /// Replaces a flag's config in one environment.
-    SaveConfig {
-        /// Which.
-        flag: FlagKey,
-        /// Where.
-        environment: EnvironmentKey,
-        /// The version that the author saw; 0 where there was none.
-        expected: u64,
-        /// The whole config.
-        config: FlagConfig,
-    },
-    /// Makes a segment.
-    CreateSegment {
-        /// Who is in it.
-        definition: SegmentDefinition,
-        /// For people.
-        name: String,
-    },
-    /// Replaces who is in a segment.
-    UpdateSegment {
-        /// The version that the author saw.
-        expected: u64,
-        /// Who is in it.
-        definition: SegmentDefinition,
-        /// For people.
-        name: String,
-    },
-    /// Removes a segment that no config and no other segment names.
-    DeleteSegment {
-        /// Which.
-        segment: SegmentKey,
-    },
+pub enum Write {
+    /// What people ask for.
+    Change(Change),
     /// Adds an environment at the end of the promotion order.
     CreateEnvironment(CreateEnvironment),
     /// Adds an SDK key.
-    CreateSdkKey(store::sdk_key::SdkKey),
+    CreateSdkKey(SdkKey),
     /// Revokes an SDK key for good.
     RevokeSdkKey {
         /// Which.
@@ -94,87 +59,154 @@ pub enum Change {
     },
 }
 
-/// A flag to be made.
-#[derive(Clone, Debug)]
-pub struct NewFlag {
-    /// Its id.
-    pub id: FlagId,
-    /// What decides its answers.
-    pub definition: FlagDefinition,
-    /// For people.
-    pub name: String,
-    /// For people.
-    pub description: String,
-    /// Words of people.
-    pub tags: Vec<String>,
-    /// How it starts, by environment.
-    pub configs: Vec<(EnvironmentId, FlagConfig)>,
+impl From<Change> for Write {
+    fn from(change: Change) -> Self {
+        Self::Change(change)
+    }
 }
 
-/// Applies changes of one person, all or nothing, and gives them a number.
-pub async fn apply(
-    state: &AppState,
-    project: ProjectId,
-    author: &Actor,
-    changes: Vec<Change>,
-    note: &Note,
-) -> Result<ChangesetDetail, AppError> {
-    let mut tx = state.pool.begin().await?;
-    let done = apply_in(state, &mut tx, project, author, changes, note).await?;
-    tx.commit().await?;
-    state.live.note_commit(done.revision, state.clock.now());
-    Ok(done)
+/// Documents are written and checked, and what edges must hold is rendered; what is left is to give it a number, or to
+/// roll the transaction back.
+pub(in crate::app) struct Prepared {
+    draft: Draft,
+    pending: Vec<Pending>,
 }
 
-/// The same in a transaction that began with something else, such as a new project; nothing but the commit may follow.
-pub(super) async fn apply_in(
+/// How a prepared changeset goes into history.
+pub(in crate::app) struct Record<'a> {
+    /// Its id: a new one, or that of the changeset that waited.
+    pub(in crate::app) id: ChangesetId,
+    /// Who; absent when the product itself acted.
+    pub(in crate::app) author: Option<&'a Actor>,
+    /// Through what.
+    pub(in crate::app) via: Via,
+    /// Why.
+    pub(in crate::app) note: &'a Note,
+    /// Why the policy was passed over, when it was.
+    pub(in crate::app) break_glass: Option<&'a str>,
+}
+
+/// Locks the project's row, writes documents and checks them, and renders what edges must hold. Nobody is asked whether
+/// they may: see [`submit`].
+pub(in crate::app) async fn prepare(
     state: &AppState,
     tx: &mut PgConnection,
     project: ProjectId,
     author: &Actor,
-    changes: Vec<Change>,
+    writes: Vec<Write>,
     note: &Note,
-) -> Result<ChangesetDetail, AppError> {
-    if changes.len() > CHANGES_MAX {
-        let message = format!("{} changes; at most {CHANGES_MAX} fit into one changeset", changes.len());
+) -> Result<Prepared, AppError> {
+    if writes.len() > CHANGES_MAX {
+        let message = format!("{} changes; at most {CHANGES_MAX} fit into one changeset", writes.len());
         return Err(AppError::field("changes", message));
     }
     let project_key = store::project::lock(tx, project).await?;
     let environments = store::environment::list(tx, project).await?;
     let now = state.clock.now();
     let mut draft = Draft::new(project, project_key, environments, author.clone(), note.clone(), now);
-    for change in changes {
-        draft.write(state, tx, change).await?;
+    for write in writes {
+        draft.write(state, tx, write).await?;
     }
     draft.check_references(tx).await?;
+    draft.check_policies(tx).await?;
     let touched: Vec<FlagId> = draft.flags.iter().copied().collect();
     store::flag::touch(tx, &touched, author.user, now).await?;
     let pending = render::pending(tx, &draft).await?;
-
-    // From here on the counter is held: nothing but what needs the number.
-    let revision = store::changeset::take_revision(tx).await?;
-    let rows = render::finish(tx, &draft, pending, revision).await?;
-    let new = NewChangeset {
-        id: state.clock.id(),
-        project: Some(project),
-        author: Some(author.user),
-        note: note.as_str(),
-        revision,
-        applied_at: state.clock.now(),
-    };
-    store::changeset::insert(tx, &new, &draft.entries).await?;
-    store::state::save(tx, &rows).await?;
-
-    let touched = draft.environments.iter().filter(|e| rows.iter().any(|row| row.environment == e.id));
-    detail(&new, touched.map(|environment| environment.key.as_str()))
+    Ok(Prepared { draft, pending })
 }
 
-fn detail<'a>(
+impl Prepared {
+    /// Environments with other answers than before, in promotion order. SDK keys have a permission of their own.
+    pub(in crate::app) fn touched(&self) -> Vec<&Environment> {
+        let touched: BTreeSet<EnvironmentId> = self.pending.iter().filter_map(Pending::environment_touched).collect();
+        self.draft.environments.iter().filter(|e| touched.contains(&e.id)).collect()
+    }
+
+    /// Environments where other rules hold than before, in promotion order: policies, freezes, who may approve.
+    pub(in crate::app) fn governed(&self) -> Vec<&Environment> {
+        self.draft.environments.iter().filter(|e| self.draft.governed.contains(&e.id)).collect()
+    }
+
+    /// Gives it a number and writes the rows of `state`; nothing but the commit may follow.
+    pub(in crate::app) async fn apply(
+        self,
+        state: &AppState,
+        tx: &mut PgConnection,
+        record: Record<'_>,
+    ) -> Result<ChangesetDetail, AppError> {
+        let Self { draft, pending } = self;
+        // From here on the counter is held: nothing but what needs the number.
+        let revision = store::changeset::take_revision(tx).await?;
+        let rows = render::finish(tx, &draft, pending, revision).await?;
+        let new = NewChangeset {
+            id: record.id,
+            project: Some(draft.project),
+            author: record.author.map(|author| author.user),
+            via: record.via,
+            note: record.note.as_str(),
+            break_glass: record.break_glass,
+            revision,
+            applied_at: state.clock.now(),
+        };
+        store::changeset::insert(tx, &new, &draft.entries).await?;
+        store::state::save(tx, &rows).await?;
+        let touched = draft.environments.iter().filter(|e| rows.iter().any(|row| row.environment == e.id));
+        applied(&new, touched.map(|environment| environment.key.as_str()))
+    }
+}
+
+/// Applies what waits for nobody: what has a permission of its own, which the caller has checked.
+pub(in crate::app) async fn apply(
+    state: &AppState,
+    project: ProjectId,
+    author: &Actor,
+    writes: Vec<Write>,
+    note: &Note,
+) -> Result<ChangesetDetail, AppError> {
+    let mut tx = state.pool.begin().await?;
+    let done = apply_in(state, &mut tx, project, author, writes, note).await?;
+    tx.commit().await?;
+    note_commit(state, &done);
+    Ok(done)
+}
+
+/// The same in a transaction that began with something else, such as a new project; nothing but the commit may follow.
+pub(in crate::app) async fn apply_in(
+    state: &AppState,
+    tx: &mut PgConnection,
+    project: ProjectId,
+    author: &Actor,
+    writes: Vec<Write>,
+    note: &Note,
+) -> Result<ChangesetDetail, AppError> {
+    let prepared = prepare(state, tx, project, author, writes, note).await?;
+    if !prepared.touched().is_empty() || !prepared.governed().is_empty() {
+        return Err(AppError::internal("what alters answers or rules goes through submit"));
+    }
+    let record = Record { id: state.clock.id(), author: Some(author), via: author.via, note, break_glass: None };
+    prepared.apply(state, tx, record).await
+}
+
+/// Tells who waits for the revision that it is committed.
+pub(in crate::app) fn note_commit(state: &AppState, done: &ChangesetDetail) {
+    if let Some(revision) = done.revision {
+        state.live.note_commit(revision, state.clock.now());
+    }
+}
+
+/// What an applied changeset answers.
+fn applied<'a>(
     new: &NewChangeset<'_>,
     environments: impl Iterator<Item = &'a str>,
 ) -> Result<ChangesetDetail, AppError> {
-    let environments = environments.map(str::parse).collect::<Result<_, _>>().map_err(AppError::internal)?;
-    Ok(ChangesetDetail { id: new.id, revision: new.revision, applied_at: new.applied_at.into(), environments })
+    Ok(ChangesetDetail {
+        id: new.id,
+        state: ChangesetState::Applied,
+        revision: Some(new.revision),
+        applied_at: Some(new.applied_at.into()),
+        environments: environments.map(str::parse).collect::<Result<_, _>>().map_err(AppError::internal)?,
+        requested: None,
+    })
 }
 
 /// Fails when somebody changed the thing since the author saw it.

@@ -25,6 +25,13 @@ pub(super) struct Pending {
     growth: i64,
 }
 
+impl Pending {
+    /// The environment whose answers it changes; none for an SDK key.
+    pub(super) fn environment_touched(&self) -> Option<EnvironmentId> {
+        (!matches!(self.key.entity, Entity::SdkKey(_))).then_some(self.key.environment)
+    }
+}
+
 /// All values that the draft changes. Values that stay the same are not among them, so that an environment whose
 /// answers do not change is not touched.
 pub(super) async fn pending(db: &mut PgConnection, draft: &Draft) -> Result<Vec<Pending>, AppError> {

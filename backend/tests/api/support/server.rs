@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::new_id;
 use backend::app;
-use backend::app::changeset::{self, Change};
-use backend::auth::permission::Actor;
+use backend::app::changeset;
+use backend::auth::permission::{Actor, InProject};
 use backend::bus;
 use backend::config::{Auth, Config, Counts, Database, Log, Nats, Server};
 use backend::error::AppError;
@@ -16,6 +16,7 @@ use backend::store::user::User;
 use backend::{leader, live, store};
 use reqwest::Method;
 use serde_json::{Value, json};
+use shared::model::change::Change;
 use shared::model::changeset::Note;
 use shared::model::id::{EnvironmentId, ProjectId};
 use shared::wire::api::changeset::ChangesetDetail;
@@ -105,7 +106,7 @@ impl App {
             { "key": "production", "name": "Production" },
         ]);
         let shop = json!({ "key": "shop", "name": "Acme shop", "environments": environments });
-        let actor = Actor { user: ana.id, name: ana.name.clone() };
+        let actor = Actor::person(ana.id, ana.name.clone());
         let body = serde_json::from_value(shop).expect("a project");
         app::project::create(&self.state, &actor, body).await.expect("the project shop");
         self.sign_in(&ana).await
@@ -127,14 +128,16 @@ impl App {
         self.sign_in(&user).await
     }
 
-    /// Applies changes of Ana's to `shop` in one changeset, which no route takes yet.
+    /// Applies changes of Ana's to `shop` in one changeset.
     pub(crate) async fn apply(&self, changes: Vec<Change>) -> Result<ChangesetDetail, AppError> {
         let (user, name) = sqlx::query_as::<_, (Uuid, String)>("select id, name from users where name = 'Ana'")
             .fetch_one(&self.state.pool)
             .await
             .expect("Ana");
-        let ana = Actor { user: user.into(), name };
-        changeset::apply(&self.state, self.project().await, &ana, changes, &Note::default()).await
+        let mut db = self.state.pool.acquire().await.expect("a connection");
+        let found = InProject::find(&mut db, "shop", Actor::person(user.into(), name), true).await.expect("a project");
+        drop(db);
+        changeset::submit(&self.state, &found.expect("shop"), changes, &Note::default()).await
     }
 
     /// The id of `shop`.

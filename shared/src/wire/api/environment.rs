@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::id::EnvironmentId;
 use crate::model::key::EnvironmentKey;
+use crate::model::permission::PermissionSet;
 
 /// Adds an environment at the end of the promotion order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,4 +34,8 @@ pub struct EnvironmentSummary {
     pub hue: u8,
     /// The last changeset that touched it.
     pub revision: u64,
+    /// Whether others have to agree before a change touches it.
+    pub is_protected: bool,
+    /// What the person asking may do there.
+    pub permissions: PermissionSet,
 }

@@ -1,0 +1,88 @@
+//! Writing who is a member, and with which roles.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use shared::model::id::{EnvironmentId, UserId};
+use shared::model::key::{EnvironmentKey, RoleKey};
+use shared::model::permission::{Permission, PermissionSet};
+use sqlx::PgConnection;
+
+use crate::app::changeset::check_version;
+use crate::app::changeset::draft::Draft;
+use crate::app::changeset::protection::Protection;
+use crate::auth::permission::Permissions;
+use crate::error::AppError;
+use crate::store;
+use crate::store::member::Granted;
+
+/// What only those who already govern a protected environment may hand out there.
+const GOVERNING: [Permission; 2] = [Permission::Approve, Permission::BreakGlass];
+
+impl Draft {
+    pub(super) async fn set_member(
+        &mut self,
+        db: &mut PgConnection,
+        person: UserId,
+        expected: u64,
+        role: Option<RoleKey>,
+        environments: BTreeMap<EnvironmentKey, RoleKey>,
+    ) -> Result<(), AppError> {
+        let user = store::user::find(db, person).await?.ok_or_else(|| AppError::not_found("person", person))?;
+        check_version("membership", expected, store::member::version(db, self.project, person).await?)?;
+        if role.is_none() && !environments.is_empty() {
+            let message = "somebody who is no member has no roles in environments; give them a role in the project too";
+            return Err(AppError::field("role", message));
+        }
+        let before = store::member::list_granted(db, Some(self.project), Some(person)).await?;
+        if before.is_empty() && store::member::count(db, self.project).await? >= store::member::LIST_MAX {
+            let message = format!("a project has at most {} members", store::member::LIST_MAX);
+            return Err(AppError::field("person", message));
+        }
+        let mut roles = BTreeMap::new();
+        for (key, role) in environments {
+            check_role(db, &format!("environments.{key}"), &role).await?;
+            roles.insert(self.environment(key.as_str())?.id, role);
+        }
+        if let Some(role) = &role {
+            check_role(db, "role", role).await?;
+        }
+        store::member::save(db, self.project, person, role.as_ref(), &roles, expected).await?;
+        let after = store::member::list_granted(db, Some(self.project), Some(person)).await?;
+        self.govern(db, &before, &after).await?;
+        self.require(Permission::ManageMembers, None);
+        self.record(
+            None,
+            ("member", person.uuid(), &user.name),
+            self.described(&before).as_ref(),
+            self.described(&after).as_ref(),
+        )
+    }
+
+    /// Where the person may approve, or pass over the policy, from now on and could not before.
+    async fn govern(&mut self, db: &mut PgConnection, before: &[Granted], after: &[Granted]) -> Result<(), AppError> {
+        let protection = Protection::find(db, self.project).await?;
+        let before = Permissions::of(before, false).unwrap_or_default();
+        let after = Permissions::of(after, false).unwrap_or_default();
+        let gains = |id: EnvironmentId| {
+            GOVERNING.iter().any(|p| after.in_environment(id, *p) && !before.in_environment(id, *p))
+        };
+        let gained: Vec<EnvironmentId> = self.environments.iter().map(|e| e.id).filter(|id| gains(*id)).collect();
+        self.governed.extend(gained.into_iter().filter(|id| protection.policy(*id).is_some()));
+        Ok(())
+    }
+
+    /// A membership as history keeps it; absent where there is none.
+    fn described(&self, granted: &[Granted]) -> Option<Value> {
+        let role = granted.iter().find(|role| role.environment_id.is_none())?;
+        let key = |id: EnvironmentId| self.environments.iter().find(|e| e.id == id).map(|e| e.key.clone());
+        let environments: BTreeMap<String, &str> =
+            granted.iter().filter_map(|role| Some((key(role.environment_id?)?, role.role.as_str()))).collect();
+        Some(json!({ "role": role.role, "environments": environments }))
+    }
+}
+
+async fn check_role(db: &mut PgConnection, field: &str, role: &RoleKey) -> Result<PermissionSet, AppError> {
+    let found = store::role::permissions(db, role).await?;
+    found.ok_or_else(|| AppError::field(field, format!("'{role}' is not a role; see the list of roles")))
+}

@@ -1,0 +1,129 @@
+//! What stands between a changeset and the environments it touches: permissions and policies.
+
+use std::collections::BTreeMap;
+
+use shared::model::changeset::Note;
+use shared::model::id::{EnvironmentId, ProjectId, UserId};
+use shared::model::permission::Permission;
+use shared::model::policy::Policy;
+use sqlx::PgConnection;
+
+use crate::app::changeset::Prepared;
+use crate::auth::permission::{InProject, Permissions};
+use crate::error::AppError;
+use crate::store;
+use crate::store::environment::Environment;
+use crate::store::member::Granted;
+use crate::store::policy::StoredPolicy;
+
+/// Who may do what in a project, and what its environments need, as it stands in the database.
+pub struct Protection {
+    policies: Vec<StoredPolicy>,
+    /// By person, the whole project's role first.
+    members: BTreeMap<UserId, Vec<Granted>>,
+}
+
+/// What is to happen with a changeset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::app) enum Verdict {
+    /// It may be applied.
+    Free,
+    /// Others have to agree first.
+    NeedsApproval,
+}
+
+/// Somebody whose approval counts in an environment.
+#[derive(Clone, Debug)]
+pub struct Approver {
+    /// Who.
+    pub id: UserId,
+    /// Their name.
+    pub name: String,
+}
+
+impl Protection {
+    /// Reads it. Hold the project's row to be sure that it stays so.
+    pub(in crate::app) async fn find(db: &mut PgConnection, project: ProjectId) -> Result<Self, AppError> {
+        let policies = store::policy::list(db, project).await?;
+        let mut members: BTreeMap<UserId, Vec<Granted>> = BTreeMap::new();
+        for granted in store::member::list_granted(db, Some(project), None).await? {
+            members.entry(granted.user_id).or_default().push(granted);
+        }
+        Ok(Self { policies, members })
+    }
+
+    /// What an environment needs; `None` when it is not protected.
+    pub fn policy(&self, environment: EnvironmentId) -> Option<&Policy> {
+        self.policies.iter().find(|stored| stored.environment_id == environment)?.policy.as_ref()
+    }
+
+    /// Everybody whose approval counts in a protected environment, in the order of their names.
+    pub fn approvers(&self, environment: EnvironmentId) -> Vec<Approver> {
+        let Some(policy) = self.policy(environment) else { return Vec::new() };
+        let mut approvers: Vec<Approver> = self
+            .members
+            .values()
+            .filter_map(|granted| {
+                let own = granted.iter().find(|role| role.environment_id == Some(environment));
+                let role = own.or_else(|| granted.iter().find(|role| role.environment_id.is_none()))?;
+                let counts = role.permissions.has(Permission::Approve) && policy.accepts(role.user_id, &role.role);
+                counts.then(|| Approver { id: role.user_id, name: role.user_name.clone() })
+            })
+            .collect();
+        approvers.sort_by(|a, b| (&a.name, a.id).cmp(&(&b.name, b.id)));
+        approvers
+    }
+
+    /// Everybody who may ask for changes in an environment.
+    pub(super) fn editors(&self, environment: EnvironmentId) -> impl Iterator<Item = UserId> {
+        self.members.iter().filter_map(move |(person, granted)| {
+            let permissions = Permissions::of(granted, false)?;
+            permissions.in_environment(environment, Permission::Edit).then_some(*person)
+        })
+    }
+
+    /// What somebody may do, as their roles stand; `None` when they are no member.
+    pub fn permissions(&self, person: UserId) -> Option<Permissions> {
+        Permissions::of(self.members.get(&person).map_or(&[], Vec::as_slice), false)
+    }
+
+    /// Fails when the person may not ask for this at all; else says whether it may be applied at once.
+    pub(in crate::app) fn judge(&self, who: &InProject, prepared: &Prepared, note: &Note) -> Result<Verdict, AppError> {
+        check_permissions(who, prepared)?;
+        let mut verdict = Verdict::Free;
+        for environment in prepared.touched().into_iter().chain(prepared.governed()) {
+            let Some(policy) = self.policy(environment.id) else { continue };
+            if policy.note_required && note.as_str().trim().is_empty() {
+                let message = format!("{} needs a note that says why", environment.key);
+                return Err(AppError::field("note", message));
+            }
+            verdict = Verdict::NeedsApproval;
+        }
+        Ok(verdict)
+    }
+}
+
+fn check_permissions(who: &InProject, prepared: &Prepared) -> Result<(), AppError> {
+    let needs = |permission: Permission, environment: &Environment| {
+        AppError::Forbidden(format!("the permission {permission} in {}", environment.key))
+    };
+    for environment in prepared.touched() {
+        if !who.permissions.in_environment(environment.id, Permission::Edit) {
+            return Err(needs(Permission::Edit, environment));
+        }
+    }
+    for (permission, environment) in prepared.draft.required() {
+        let is_met = match environment {
+            Some(environment) => who.permissions.in_environment(environment, permission),
+            None => who.permissions.anywhere(permission),
+        };
+        if !is_met {
+            let known = environment.and_then(|id| prepared.draft.environments.iter().find(|e| e.id == id));
+            return Err(match known {
+                Some(environment) => needs(permission, environment),
+                None => AppError::Forbidden(format!("the permission {permission} in this project")),
+            });
+        }
+    }
+    Ok(())
+}

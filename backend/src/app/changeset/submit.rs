@@ -1,0 +1,111 @@
+//! What a person asks for: applied at once where nobody else has to agree, else put before those who have to.
+
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+use shared::model::change::Change;
+use shared::model::changeset::{ChangesetState, Note};
+use shared::model::id::{EnvironmentId, ProjectId};
+use shared::wire::api::changeset::ChangesetDetail;
+use sqlx::{Acquire, PgConnection};
+
+use crate::app::changeset::protection::{Protection, Verdict};
+use crate::app::changeset::{Prepared, Record, Write, note_commit, prepare};
+use crate::auth::permission::InProject;
+use crate::error::AppError;
+use crate::state::AppState;
+use crate::store;
+use crate::store::changeset::NewWaiting;
+use crate::store::environment::Environment;
+
+/// Applies changes of one person, all or nothing, and gives them a number; where a policy wants others to agree first,
+/// they are put before them instead, and nothing else happens.
+pub async fn submit(
+    state: &AppState,
+    who: &InProject,
+    changes: Vec<Change>,
+    note: &Note,
+) -> Result<ChangesetDetail, AppError> {
+    let mut tx = state.pool.begin().await?;
+    let mut attempt = tx.begin().await?;
+    let writes = changes.iter().cloned().map(Write::from).collect();
+    let prepared = prepare(state, &mut attempt, who.id(), &who.actor, writes, note).await?;
+    let protection = Protection::find(&mut attempt, who.id()).await?;
+    let done = match protection.judge(who, &prepared, note)? {
+        Verdict::Free => {
+            let record =
+                Record { id: state.clock.id(), author: Some(&who.actor), via: who.actor.via, note, break_glass: None };
+            let done = prepared.apply(state, &mut attempt, record).await?;
+            attempt.commit().await?;
+            done
+        }
+        Verdict::NeedsApproval => {
+            let environments = footprint(&prepared);
+            attempt.rollback().await?;
+            request(state, &mut tx, who, &changes, note, &environments).await?
+        }
+    };
+    tx.commit().await?;
+    note_commit(state, &done);
+    Ok(done)
+}
+
+/// Environments with other answers or other rules than before.
+fn footprint(prepared: &Prepared) -> Vec<Environment> {
+    let (touched, governed) = (prepared.touched(), prepared.governed());
+    let is_in = |e: &&Environment| touched.iter().chain(&governed).any(|known| known.id == e.id);
+    prepared.draft.environments.iter().filter(is_in).cloned().collect()
+}
+
+async fn request(
+    state: &AppState,
+    tx: &mut PgConnection,
+    who: &InProject,
+    changes: &[Change],
+    note: &Note,
+    environments: &[Environment],
+) -> Result<ChangesetDetail, AppError> {
+    let ids: Vec<EnvironmentId> = environments.iter().map(|environment| environment.id).collect();
+    let new = NewWaiting {
+        id: state.clock.id(),
+        project: who.id(),
+        author: who.actor.user,
+        via: who.actor.via,
+        state: ChangesetState::InReview,
+        note: note.as_str(),
+        changes,
+        digest: &digest(who.id(), &ids, changes)?,
+        environments: &ids,
+        at: state.clock.now(),
+    };
+    store::changeset::insert_waiting(tx, &new).await?;
+    Ok(ChangesetDetail {
+        id: new.id,
+        state: new.state,
+        revision: None,
+        applied_at: None,
+        environments: environments
+            .iter()
+            .map(|e| e.key.parse())
+            .collect::<Result<_, _>>()
+            .map_err(AppError::internal)?,
+        requested: None,
+    })
+}
+
+/// SHA-256 of all that an approval signs: where, on what, and what. The versions that the changes were written on are in
+/// the changes.
+pub(super) fn digest(
+    project: ProjectId,
+    environments: &[EnvironmentId],
+    changes: &[Change],
+) -> Result<Vec<u8>, AppError> {
+    #[derive(Serialize)]
+    struct Signed<'a> {
+        project: ProjectId,
+        environments: &'a [EnvironmentId],
+        changes: &'a [Change],
+    }
+    let signed = Signed { project, environments, changes };
+    let text = serde_json::to_vec(&signed).map_err(AppError::internal)?;
+    Ok(Sha256::digest(text).to_vec())
+}

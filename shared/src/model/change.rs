@@ -1,0 +1,134 @@
+//! One thing that a changeset does, as it is sent, signed and stored.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::flag::{FlagConfig, FlagDefinition, FlagKind};
+use crate::model::id::UserId;
+use crate::model::key::{EnvironmentKey, FlagKey, RoleKey, SegmentKey};
+use crate::model::policy::Policy;
+use crate::model::segment::SegmentDefinition;
+use crate::model::variant::Variant;
+
+/// The most things that one changeset may touch; larger imports are applied in slices.
+pub const CHANGES_MAX: usize = 1_000;
+
+/// One thing that a changeset does. A `version` is that of the thing as its author saw it, 0 where there was none; when it
+/// is another one by the time the changeset is applied, nothing is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub enum Change {
+    /// Makes a flag, with a config where one is given.
+    CreateFlag(NewFlag),
+    /// Changes what is the same in every environment.
+    UpdateFlag {
+        /// Which.
+        flag: FlagKey,
+        /// Of the flag.
+        version: u64,
+        /// What changes.
+        update: FlagChange,
+    },
+    /// Replaces a flag's config in one environment.
+    SaveConfig {
+        /// Which.
+        flag: FlagKey,
+        /// Where.
+        environment: EnvironmentKey,
+        /// Of the config.
+        version: u64,
+        /// The whole config.
+        config: FlagConfig,
+    },
+    /// Makes a segment.
+    CreateSegment {
+        /// Who is in it.
+        definition: SegmentDefinition,
+        /// For people; 1 to 100 characters.
+        name: String,
+    },
+    /// Replaces who is in a segment.
+    UpdateSegment {
+        /// Of the segment.
+        version: u64,
+        /// Who is in it.
+        definition: SegmentDefinition,
+        /// For people; 1 to 100 characters.
+        name: String,
+    },
+    /// Removes a segment that no config and no other segment names.
+    DeleteSegment {
+        /// Which.
+        segment: SegmentKey,
+    },
+    /// Protects an environment, changes what that needs, or ends it.
+    SetPolicy {
+        /// Where.
+        environment: EnvironmentKey,
+        /// Of the policy.
+        version: u64,
+        /// What a changeset needs from then on; nothing when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        policy: Option<Policy>,
+    },
+    /// Makes somebody a member, gives them other roles, or takes them out.
+    SetMember {
+        /// Who.
+        person: UserId,
+        /// Of the membership.
+        version: u64,
+        /// Their role in the project; no member when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        role: Option<RoleKey>,
+        /// Other roles, by environment.
+        #[serde(default)]
+        environments: BTreeMap<EnvironmentKey, RoleKey>,
+    },
+}
+
+/// A flag to be made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct NewFlag {
+    /// What decides its answers.
+    pub definition: FlagDefinition,
+    /// For people; 1 to 100 characters.
+    pub name: String,
+    /// For people; at most 2,000 characters.
+    #[serde(default)]
+    pub description: String,
+    /// At most 20 words of 1 to 50 characters.
+    #[serde(default)]
+    pub tags: Vec<String>,
+    /// How it starts, by environment; where absent it does not exist yet.
+    #[serde(default)]
+    pub configs: BTreeMap<EnvironmentKey, FlagConfig>,
+}
+
+/// What changes of a flag; absent fields stay.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct FlagChange {
+    /// For people; 1 to 100 characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// For people; at most 2,000 characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Replaces all tags.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tags: Option<Vec<String>>,
+    /// What it is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<FlagKind>,
+    /// Whether client keys may see it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_visible: Option<bool>,
+    /// Replaces all variants; those still served cannot go.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variants: Option<Vec<Variant>>,
+}
