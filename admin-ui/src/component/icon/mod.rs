@@ -43,6 +43,8 @@ pub enum Icon {
     Pause,
     /// Goes on.
     Play,
+    /// Is protected.
+    Lock,
 }
 
 impl Icon {
@@ -69,6 +71,7 @@ impl Icon {
             Self::More => "M3.500 8h.01M8 8h.01M12.500 8h.01",
             Self::Pause => "M5.500 3v10M10.500 3v10",
             Self::Play => "M4.500 2.500l9 5.500-9 5.500z",
+            Self::Lock => "M3.500 7.500h9v6.500h-9zM5.500 7.500V5a2.500 2.500 0 0 1 5 0v2.500",
         }
     }
 

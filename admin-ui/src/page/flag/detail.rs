@@ -128,7 +128,8 @@ fn Loaded(
             Some(if is_there {
                 view! { <InEnvironment project=project flag=flag detail=current remote=detail environment=environment refused=refused/> }.into_any()
             } else {
-                view! { <p class="muted">{format!("This flag has no config in {} yet.", environment.name)}</p> }.into_any()
+                let waits = if environment.is_protected { "; it may be waiting for others to agree" } else { "" };
+                view! { <p class="muted">{format!("This flag has no config in {} yet{waits}.", environment.name)}</p> }.into_any()
             })
         }}
     }

@@ -114,7 +114,8 @@ fn ReviewForm(on_close: Callback<()>) -> impl IntoView {
     let write = saving.write;
     let note = RwSignal::new(String::new());
     let environment = editing.environment.get_value();
-    let name = environment.name.clone();
+    let (name, is_protected) = (environment.name.clone(), environment.is_protected);
+    let when = if is_protected { "When enough others agree, on all edges." } else { "At once, on all edges." };
     let words = Signal::derive(move || {
         let mut words = editing.config.with(words_of_config);
         words.extend(words_of_config(&editing.base()));
@@ -178,7 +179,7 @@ fn ReviewForm(on_close: Callback<()>) -> impl IntoView {
             <dt>"Where"</dt>
             <dd><EnvironmentName environment=environment/></dd>
             <dt>"When"</dt>
-            <dd>"At once, on all edges."</dd>
+            <dd>{when}</dd>
             <dt>"Undo"</dt>
             <dd>{move || format!("Save today's config again; what it was is on record as r{}.", revision())}</dd>
         </dl>
@@ -195,7 +196,7 @@ fn ReviewForm(on_close: Callback<()>) -> impl IntoView {
         <div class="dialog-actions">
             <Button on_press=on_close>"Cancel"</Button>
             <Button kind=ButtonKind::Primary busy=Signal::derive(move || write.is_pending()) refused=refused on_press=save>
-                {format!("Save to {}", name.to_lowercase())}
+                {if is_protected { "Request approval".to_owned() } else { format!("Save to {}", name.to_lowercase()) }}
             </Button>
         </div>
     }
