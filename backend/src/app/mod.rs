@@ -1,5 +1,6 @@
 //! What a person can do, one function each. `changeset` is the only way to change what a flag answers.
 
+pub mod attribute;
 pub mod bundle;
 pub mod changeset;
 pub mod count;
@@ -8,6 +9,7 @@ pub mod edge;
 pub mod experiment;
 pub mod flag;
 pub mod metric;
+pub mod prerequisite;
 pub mod project;
 pub mod range;
 pub mod sdk_key;

@@ -5,6 +5,7 @@ use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::header::IF_MATCH;
 use axum::http::request::Parts;
+use bytes::Bytes;
 use serde::de::DeserializeOwned;
 
 use crate::error::AppError;
@@ -15,6 +16,10 @@ pub const BODY_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// A JSON body.
 #[derive(Debug)]
 pub struct Body<T>(pub T);
+
+/// A body that is no JSON, as it came.
+#[derive(Debug)]
+pub struct Raw(pub Bytes);
 
 /// Path parameters.
 #[derive(Debug)]
@@ -41,6 +46,18 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
                 Err(AppError::BadRequest("send the body as JSON with Content-Type: application/json".into()))
             }
             Err(JsonRejection::JsonDataError(error)) => Err(data_problem(&error.body_text())),
+            Err(error) => Err(AppError::BadRequest(error.body_text())),
+        }
+    }
+}
+
+impl<S: Send + Sync> FromRequest<S> for Raw {
+    type Rejection = AppError;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, AppError> {
+        match Bytes::from_request(request, state).await {
+            Ok(bytes) => Ok(Self(bytes)),
+            Err(error) if error.status() == 413 => Err(AppError::TooLarge(BODY_BYTES_MAX)),
             Err(error) => Err(AppError::BadRequest(error.body_text())),
         }
     }

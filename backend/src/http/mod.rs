@@ -1,5 +1,6 @@
 //! HTTP: permission, input, one call into `app`, status and body. The whole API is on one screen in `router`.
 
+pub mod attribute;
 pub mod count;
 pub mod csv;
 pub mod edge;
@@ -13,6 +14,7 @@ pub mod kill;
 pub mod loss;
 pub mod metric;
 pub mod openapi;
+pub mod prerequisite;
 pub mod project;
 pub mod router;
 pub mod sdk_key;

@@ -15,8 +15,8 @@ use utoipa_swagger_ui::{Config, SwaggerUi};
 use crate::http::input::BODY_BYTES_MAX;
 use crate::http::openapi::ApiDoc;
 use crate::http::{
-    count, edge, environment, event, experiment, flag, health, kill, loss, metric, project, sdk_key, segment, session,
-    setup, stale, ui, unknown,
+    attribute, count, edge, environment, event, experiment, flag, health, kill, loss, metric, prerequisite, project,
+    sdk_key, segment, session, setup, stale, ui, unknown,
 };
 use crate::state::AppState;
 
@@ -32,6 +32,7 @@ pub fn api() -> OpenApiRouter<AppState> {
         .routes(routes!(flag::list_flags, flag::create_flag))
         .routes(routes!(flag::get_flag, flag::update_flag))
         .routes(routes!(flag::save_config))
+        .routes(routes!(prerequisite::get_prerequisites))
         .routes(routes!(kill::kill_flag))
         .routes(routes!(kill::restore_flag))
         .routes(routes!(count::get_counts))
@@ -47,7 +48,19 @@ pub fn api() -> OpenApiRouter<AppState> {
         .routes(routes!(experiment::get_experiment))
         .routes(routes!(loss::list_losses))
         .routes(routes!(segment::list_segments, segment::create_segment))
-        .routes(routes!(segment::get_segment, segment::update_segment, segment::delete_segment))
+        .routes(routes!(
+            segment::get_segment,
+            segment::update_segment,
+            segment::rename_segment,
+            segment::delete_segment
+        ))
+        .routes(routes!(segment::list_segment_uses))
+        .routes(routes!(segment::get_segment_effect))
+        .routes(routes!(segment::edit_segment_keys))
+        .routes(routes!(segment::list_segment_keys, segment::replace_segment_keys))
+        .routes(routes!(segment::ask_segment))
+        .routes(routes!(attribute::list_attributes, attribute::create_attribute))
+        .routes(routes!(attribute::get_attribute, attribute::update_attribute, attribute::delete_attribute))
         .routes(routes!(sdk_key::list_sdk_keys, sdk_key::create_sdk_key))
         .routes(routes!(sdk_key::revoke_sdk_key))
         .routes(routes!(edge::list_edges))

@@ -294,3 +294,10 @@ fn state_filter(filter: &Filter) -> (Option<Uuid>, Option<&str>) {
 fn kind_text(kind: FlagKind) -> Result<String, StoreError> {
     Ok(write_document(&kind)?.as_str().unwrap_or_default().to_owned())
 }
+
+/// Names of these flags.
+pub async fn list_names(db: &mut PgConnection, flags: &[FlagId]) -> Result<Vec<(FlagId, String)>, StoreError> {
+    let ids: Vec<Uuid> = flags.iter().map(|id| id.uuid()).collect();
+    let rows = sqlx::query!("select id, name from flags where id = any ($1)", &ids).fetch_all(db).await?;
+    Ok(rows.into_iter().map(|row| (row.id.into(), row.name)).collect())
+}

@@ -1,6 +1,7 @@
 //! All the SQL there is. Functions take a connection first and the scope (project, environment) next; the pool and an
 //! open transaction both provide a connection, so each query is written once.
 
+pub mod attribute;
 pub mod audit;
 pub mod changeset;
 pub mod config;

@@ -188,6 +188,30 @@ pub async fn list_children(db: &mut PgConnection, flags: &[FlagId]) -> Result<Ve
     Ok(rows.into_iter().filter_map(Row::node).collect())
 }
 
+/// Configs of an environment that name any of these flags as a prerequisite, by key; at most `limit`.
+pub async fn list_needing(
+    db: &mut PgConnection,
+    environment: EnvironmentId,
+    flags: &[FlagId],
+    limit: i64,
+) -> Result<Vec<FlagId>, StoreError> {
+    let ids: Vec<Uuid> = flags.iter().map(|id| id.uuid()).collect();
+    let found = sqlx::query_scalar!(
+        r#"select flags.id
+           from flags
+           where flags.archived_at is null
+             and flags.id in (select from_flag_id from reference where to_flag_id = any ($2) and environment_id = $1)
+           order by flags.key
+           limit $3"#,
+        environment.uuid(),
+        &ids,
+        limit,
+    )
+    .fetch_all(db)
+    .await?;
+    Ok(found.into_iter().map(FlagId::from).collect())
+}
+
 /// In which environments a flag reaches these segments, directly or through other segments.
 pub async fn list_needed(
     db: &mut PgConnection,

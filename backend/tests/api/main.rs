@@ -1,5 +1,6 @@
 //! The backend over HTTP, on a real PostgreSQL and a real NATS. `cargo xtask test` provides both.
 
+mod attribute;
 mod benchmark;
 mod bundle;
 mod count;
@@ -14,11 +15,14 @@ mod metric;
 mod openapi;
 mod permission;
 mod prerequisite;
+mod prerequisite_graph;
 mod publish;
 mod reference;
 mod rollup;
 mod sdk_key;
 mod segment;
+mod segment_keys;
+mod segment_use;
 mod session;
 mod stale;
 mod support;

@@ -41,6 +41,7 @@ fn table() -> Vec<(&'static str, &'static str, Needs, Option<Value>)> {
         ("put", "/projects/{project}/flags/{flag}/environments/{environment}", Editor, Some(json!({ "config": on() }))),
         ("post", "/projects/{project}/flags/{flag}/kill", Editor, Some(json!({}))),
         ("post", "/projects/{project}/flags/{flag}/environments/{environment}/restore", Editor, Some(json!({}))),
+        ("get", "/projects/{project}/flags/{flag}/prerequisites", Viewer, None),
         ("get", "/projects/{project}/flags/{flag}/shares", Viewer, None),
         ("get", "/projects/{project}/counts", Viewer, None),
         ("get", "/projects/{project}/counts/summary", Viewer, None),
@@ -59,7 +60,19 @@ fn table() -> Vec<(&'static str, &'static str, Needs, Option<Value>)> {
         ("post", "/projects/{project}/segments", Editor, Some(json!({}))),
         ("get", "/projects/{project}/segments/{segment}", Viewer, None),
         ("put", "/projects/{project}/segments/{segment}", Editor, Some(json!({}))),
+        ("patch", "/projects/{project}/segments/{segment}", Editor, Some(json!({ "name": "Staff" }))),
         ("delete", "/projects/{project}/segments/{segment}", Editor, None),
+        ("get", "/projects/{project}/segments/{segment}/uses", Viewer, None),
+        ("post", "/projects/{project}/segments/{segment}/effect", Viewer, Some(json!({}))),
+        ("post", "/projects/{project}/segments/{segment}/keys", Editor, Some(json!({}))),
+        ("get", "/projects/{project}/segments/{segment}/keys/{list}", Viewer, None),
+        ("put", "/projects/{project}/segments/{segment}/keys/{list}", Editor, Some(json!([]))),
+        ("get", "/projects/{project}/segments/{segment}/contains", Viewer, None),
+        ("get", "/projects/{project}/attributes", Viewer, None),
+        ("post", "/projects/{project}/attributes", Editor, Some(json!({}))),
+        ("get", "/projects/{project}/attributes/{attribute}", Viewer, None),
+        ("put", "/projects/{project}/attributes/{attribute}", Editor, Some(json!({ "type": "text" }))),
+        ("delete", "/projects/{project}/attributes/{attribute}", Editor, None),
         ("get", "/projects/{project}/keys", Viewer, None),
         ("post", "/projects/{project}/keys", Admin, Some(json!({}))),
         ("post", "/projects/{project}/keys/{key}/revoke", Admin, Some(json!({}))),
@@ -108,6 +121,8 @@ async fn every_role_may_what_the_table_says_and_nothing_else() {
                 .replace("{flag}", "checkout")
                 .replace("{environment}", "production")
                 .replace("{segment}", "none")
+                .replace("{list}", "included")
+                .replace("{attribute}", "none")
                 .replace("{metric}", "00000000-0000-0000-0000-000000000000")
                 .replace("{key}", "00000000-0000-0000-0000-000000000000")
                 .replace("{process}", "00000000-0000-0000-0000-000000000000");

@@ -68,6 +68,8 @@ typed_id! {
     TokenId,
     /// A metric of experiments.
     MetricId,
+    /// A registered context attribute.
+    AttributeId,
     /// One process of an edge; a restarted edge has a new one.
     ProcessId,
 }

@@ -1,5 +1,6 @@
 //! The nouns of the product, each parsed once at the door.
 
+pub mod attribute;
 pub mod change;
 pub mod changeset;
 pub mod condition;

@@ -1,5 +1,6 @@
 //! Request and response bodies of the admin API, one file per noun.
 
+pub mod attribute;
 pub mod changeset;
 pub mod count;
 pub mod edge;
@@ -9,6 +10,7 @@ pub mod experiment;
 pub mod flag;
 pub mod insight;
 pub mod metric;
+pub mod prerequisite;
 pub mod project;
 pub mod sdk_key;
 pub mod segment;
