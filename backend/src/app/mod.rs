@@ -6,6 +6,7 @@ pub mod changeset;
 pub mod count;
 pub mod demo;
 pub mod edge;
+pub mod exchange;
 pub mod experiment;
 pub mod flag;
 pub mod metric;

@@ -6,6 +6,7 @@ pub mod csv;
 pub mod edge;
 pub mod environment;
 pub mod event;
+pub mod exchange;
 pub mod experiment;
 pub mod flag;
 pub mod health;

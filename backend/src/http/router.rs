@@ -4,19 +4,20 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::{HeaderName, HeaderValue, Request};
 use axum::routing::get;
+use shared::wire::project_file::FILE_BYTES_MAX;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::set_header::SetResponseHeaderLayer;
 use tower_http::trace::TraceLayer;
 use utoipa::OpenApi;
-use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt};
 use utoipa_axum::routes;
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
 use crate::http::input::BODY_BYTES_MAX;
 use crate::http::openapi::ApiDoc;
 use crate::http::{
-    attribute, count, edge, environment, event, experiment, flag, health, kill, loss, metric, prerequisite, project,
-    sdk_key, segment, session, setup, stale, ui, unknown,
+    attribute, count, edge, environment, event, exchange, experiment, flag, health, kill, loss, metric, prerequisite,
+    project, sdk_key, segment, session, setup, stale, ui, unknown,
 };
 use crate::state::AppState;
 
@@ -59,6 +60,9 @@ pub fn api() -> OpenApiRouter<AppState> {
         .routes(routes!(segment::edit_segment_keys))
         .routes(routes!(segment::list_segment_keys, segment::replace_segment_keys))
         .routes(routes!(segment::ask_segment))
+        .routes(routes!(exchange::export_project))
+        .routes(routes!(exchange::plan_import).layer(DefaultBodyLimit::max(FILE_BYTES_MAX)))
+        .routes(routes!(exchange::import_project).layer(DefaultBodyLimit::max(FILE_BYTES_MAX)))
         .routes(routes!(attribute::list_attributes, attribute::create_attribute))
         .routes(routes!(attribute::get_attribute, attribute::update_attribute, attribute::delete_attribute))
         .routes(routes!(sdk_key::list_sdk_keys, sdk_key::create_sdk_key))

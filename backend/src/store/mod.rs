@@ -8,6 +8,7 @@ pub mod config;
 pub mod count;
 pub mod edge;
 pub mod environment;
+pub mod exchange;
 pub mod experiment;
 pub mod flag;
 pub mod kill;

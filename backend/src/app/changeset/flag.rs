@@ -143,7 +143,8 @@ impl Draft {
     }
 }
 
-fn check_texts(name: &str, description: &str, tags: &[String]) -> Result<(), AppError> {
+/// What people write about a flag.
+pub(in crate::app) fn check_texts(name: &str, description: &str, tags: &[String]) -> Result<(), AppError> {
     check_name(name)?;
     if description.chars().count() > DESCRIPTION_CHARS_MAX || description.contains('\0') {
         let message = format!("a description has at most {DESCRIPTION_CHARS_MAX} characters");

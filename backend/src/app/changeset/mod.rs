@@ -22,8 +22,10 @@ use std::collections::BTreeSet;
 
 pub use draft::check_name;
 pub(super) use draft::invalid_at;
+pub(super) use flag::check_texts;
 pub use kill::{KillOrder, lift_due, set_killed};
 pub use protection::Protection;
+pub(super) use render::published_bytes;
 use shared::model::change::{CHANGES_MAX, Change};
 use shared::model::changeset::{ChangesetState, Note, Via};
 use shared::model::id::{ChangesetId, EnvironmentId, FlagId, ProjectId, SdkKeyId};

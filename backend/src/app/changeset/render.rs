@@ -132,9 +132,14 @@ pub(super) async fn finish(
     Ok(rows)
 }
 
+/// How many bytes a body takes where edges read it.
+pub(in crate::app) fn published_bytes(body: &impl serde::Serialize) -> Result<usize, AppError> {
+    Ok(value(u64::MAX, false, Some(&text(body)?))?.len())
+}
+
 /// Fails when a segment could not be published, also before any flag uses it.
 pub(super) fn check_segment_size(definition: &SegmentDefinition) -> Result<(), AppError> {
-    let bytes = value(u64::MAX, false, Some(&text(definition)?))?.len();
+    let bytes = published_bytes(definition)?;
     if bytes > VALUE_BYTES_MAX {
         let message = format!("{bytes} bytes to publish; at most {VALUE_BYTES_MAX} are allowed for one segment");
         return Err(AppError::field("included", message));

@@ -8,6 +8,7 @@ pub mod environment;
 pub mod event;
 pub mod experiment;
 pub mod flag;
+pub mod import;
 pub mod insight;
 pub mod metric;
 pub mod prerequisite;
