@@ -16,7 +16,7 @@ use crate::http::input::BODY_BYTES_MAX;
 use crate::http::openapi::ApiDoc;
 use crate::http::{
     count, edge, environment, event, experiment, flag, health, kill, loss, metric, project, sdk_key, segment, session,
-    setup, stale, ui, unknown,
+    setup, stale, ui, unknown, view,
 };
 use crate::state::AppState;
 
@@ -30,8 +30,18 @@ pub fn api() -> OpenApiRouter<AppState> {
         .routes(routes!(environment::create_environment))
         .routes(routes!(environment::get_receipt))
         .routes(routes!(flag::list_flags, flag::create_flag))
-        .routes(routes!(flag::get_flag, flag::update_flag))
+        .routes(routes!(flag::get_flag, flag::update_flag, flag::life::delete_flag))
         .routes(routes!(flag::save_config))
+        .routes(routes!(flag::life::archive_flag))
+        .routes(routes!(flag::life::unarchive_flag))
+        .routes(routes!(flag::life::copy_flag))
+        .routes(routes!(flag::variant::list_variants))
+        .routes(routes!(flag::variant::list_tags))
+        .routes(routes!(flag::many::change_flags))
+        .routes(routes!(flag::many::compare_environments))
+        .routes(routes!(flag::many::promote_flags))
+        .routes(routes!(view::list_views, view::create_view))
+        .routes(routes!(view::update_view, view::delete_view))
         .routes(routes!(kill::kill_flag))
         .routes(routes!(kill::restore_flag))
         .routes(routes!(count::get_counts))

@@ -1,11 +1,17 @@
 //! The backend over HTTP, on a real PostgreSQL and a real NATS. `cargo xtask test` provides both.
 
+mod assignment;
 mod benchmark;
+mod bulk;
 mod bundle;
+mod compare;
 mod count;
 mod demo;
 mod experiment;
 mod flag;
+mod flag_benchmark;
+mod flag_life;
+mod flag_list;
 mod ingest;
 mod insight;
 mod kill;
@@ -22,3 +28,5 @@ mod segment;
 mod session;
 mod stale;
 mod support;
+mod variant;
+mod view;

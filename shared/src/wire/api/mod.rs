@@ -1,6 +1,8 @@
 //! Request and response bodies of the admin API, one file per noun.
 
+pub mod bulk;
 pub mod changeset;
+pub mod compare;
 pub mod count;
 pub mod edge;
 pub mod environment;
@@ -14,3 +16,5 @@ pub mod sdk_key;
 pub mod segment;
 pub mod session;
 pub mod setup;
+pub mod variant;
+pub mod view;
