@@ -19,3 +19,4 @@ pub mod session;
 pub mod setup;
 pub mod shown;
 pub mod stale;
+pub mod view;

@@ -64,7 +64,7 @@ async fn needing(
     let mut level = vec![flag];
     while !level.is_empty() && found.len() < PREREQUISITES_MAX {
         let most = i64::try_from(PREREQUISITES_MAX).unwrap_or(i64::MAX) * 2;
-        let next = store::reference::list_needing(db, environment, &level, most).await?;
+        let next = store::reference::list_needing_in(db, environment, &level, most).await?;
         level = next.into_iter().filter(|id| !found.contains(id)).collect();
         level.truncate(PREREQUISITES_MAX - found.len());
         found.extend(&level);

@@ -85,7 +85,7 @@ enum Command {
         /// Do it, after saying what; what touches a protected environment waits for others to agree.
         #[arg(long, requires = "as_email")]
         apply: bool,
-        /// Remove segments, attributes and metrics that the file does not hold.
+        /// Archive flags and delete segments, attributes and metrics that the file does not hold.
         #[arg(long)]
         remove: bool,
         /// E-mail of the person who imports, with what they may do; whoever reads history sees them as its author.

@@ -31,7 +31,7 @@ const BUSY_SECONDS: u64 = 5;
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub struct PlanQuery {
-    /// Whether segments, attributes and metrics that the file does not hold are to be removed.
+    /// Whether what the file does not hold goes: flags are archived; segments, attributes and metrics are deleted.
     #[serde(default)]
     #[param(value_type = Option<bool>)]
     remove: bool,

@@ -25,3 +25,4 @@ pub mod setup;
 pub mod stale;
 pub mod ui;
 pub mod unknown;
+pub mod view;

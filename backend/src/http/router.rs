@@ -17,7 +17,7 @@ use crate::http::input::BODY_BYTES_MAX;
 use crate::http::openapi::ApiDoc;
 use crate::http::{
     attribute, count, edge, environment, event, exchange, experiment, flag, health, kill, loss, metric, prerequisite,
-    project, sdk_key, segment, session, setup, stale, ui, unknown,
+    project, sdk_key, segment, session, setup, stale, ui, unknown, view,
 };
 use crate::state::AppState;
 
@@ -31,9 +31,19 @@ pub fn api() -> OpenApiRouter<AppState> {
         .routes(routes!(environment::create_environment))
         .routes(routes!(environment::get_receipt))
         .routes(routes!(flag::list_flags, flag::create_flag))
-        .routes(routes!(flag::get_flag, flag::update_flag))
+        .routes(routes!(flag::get_flag, flag::update_flag, flag::life::delete_flag))
         .routes(routes!(flag::save_config))
         .routes(routes!(prerequisite::get_prerequisites))
+        .routes(routes!(flag::life::archive_flag))
+        .routes(routes!(flag::life::unarchive_flag))
+        .routes(routes!(flag::life::copy_flag))
+        .routes(routes!(flag::variant::list_variants))
+        .routes(routes!(flag::variant::list_tags))
+        .routes(routes!(flag::many::change_flags))
+        .routes(routes!(flag::many::compare_environments))
+        .routes(routes!(flag::many::promote_flags))
+        .routes(routes!(view::list_views, view::create_view))
+        .routes(routes!(view::update_view, view::delete_view))
         .routes(routes!(kill::kill_flag))
         .routes(routes!(kill::restore_flag))
         .routes(routes!(count::get_counts))

@@ -3,9 +3,11 @@
 
 use shared::model::flag::FlagDefinition;
 use shared::model::id::{FlagId, ProjectId};
+use shared::model::lifetime::Lifetime;
 use shared::model::segment::SegmentDefinition;
 use sqlx::PgConnection;
 
+use crate::store::flag::lifetime_of;
 use crate::store::{StoreError, read_document, unsigned};
 
 /// A flag without its configs.
@@ -21,6 +23,8 @@ pub struct WholeFlag {
     pub description: String,
     /// Words of people.
     pub tags: Vec<String>,
+    /// How long it is meant to be there.
+    pub lifetime: Lifetime,
     /// Counts up with every change of the flag itself.
     pub version: u64,
 }
@@ -44,7 +48,7 @@ pub async fn list_flags(
     limit: i64,
 ) -> Result<Vec<WholeFlag>, StoreError> {
     let rows = sqlx::query!(
-        "select id, name, description, tags, format, document, version
+        "select id, name, description, tags, lifetime_days, format, document, version
          from flags
          where project_id = $1 and archived_at is null and ($2::text is null or key > $2)
          order by key
@@ -63,6 +67,7 @@ pub async fn list_flags(
                 name: row.name,
                 description: row.description,
                 tags: row.tags,
+                lifetime: lifetime_of(row.lifetime_days),
                 version: unsigned(row.version),
             })
         })

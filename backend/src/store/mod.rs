@@ -25,6 +25,7 @@ pub mod session;
 pub mod stale;
 pub mod state;
 pub mod user;
+pub mod view;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -189,7 +189,7 @@ pub async fn list_children(db: &mut PgConnection, flags: &[FlagId]) -> Result<Ve
 }
 
 /// Configs of an environment that name any of these flags as a prerequisite, by key; at most `limit`.
-pub async fn list_needing(
+pub async fn list_needing_in(
     db: &mut PgConnection,
     environment: EnvironmentId,
     flags: &[FlagId],
@@ -290,4 +290,28 @@ pub async fn list_segments(
     rows.into_iter()
         .map(|row| Ok((row.id.into(), read_document("segments", row.id, row.format, row.document)?)))
         .collect()
+}
+
+/// Flags that are not archived and need any of these as a prerequisite: which one, the key of who needs it, and in which
+/// environments, in words.
+pub async fn list_needing(
+    db: &mut PgConnection,
+    flags: &[FlagId],
+) -> Result<Vec<(FlagId, String, String)>, StoreError> {
+    let ids: Vec<Uuid> = flags.iter().map(|id| id.uuid()).collect();
+    let rows = sqlx::query!(
+        r#"select reference.to_flag_id as "to_flag_id!", flags.key,
+                  string_agg(environments.key, ', ' order by environments.position) as "places!"
+           from reference
+           join flags on flags.id = reference.from_flag_id
+           join environments on environments.id = reference.environment_id
+           where reference.to_flag_id = any ($1) and flags.archived_at is null
+           group by reference.to_flag_id, flags.key
+           order by reference.to_flag_id, flags.key
+           limit 100"#,
+        &ids,
+    )
+    .fetch_all(db)
+    .await?;
+    Ok(rows.into_iter().map(|row| (row.to_flag_id.into(), row.key, row.places)).collect())
 }

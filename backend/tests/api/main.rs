@@ -1,12 +1,18 @@
 //! The backend over HTTP, on a real PostgreSQL and a real NATS. `cargo xtask test` provides both.
 
+mod assignment;
 mod attribute;
 mod benchmark;
+mod bulk;
 mod bundle;
+mod compare;
 mod count;
 mod demo;
 mod experiment;
 mod flag;
+mod flag_benchmark;
+mod flag_life;
+mod flag_list;
 mod ingest;
 mod insight;
 mod kill;
@@ -26,3 +32,5 @@ mod segment_use;
 mod session;
 mod stale;
 mod support;
+mod variant;
+mod view;

@@ -39,6 +39,19 @@ fn table() -> Vec<(&'static str, &'static str, Needs, Option<Value>)> {
         ("get", "/projects/{project}/flags/{flag}", Viewer, None),
         ("patch", "/projects/{project}/flags/{flag}", Editor, Some(json!({}))),
         ("put", "/projects/{project}/flags/{flag}/environments/{environment}", Editor, Some(json!({ "config": on() }))),
+        ("delete", "/projects/{project}/flags/{flag}", Editor, Some(json!({}))),
+        ("post", "/projects/{project}/flags/{flag}/archive", Editor, Some(json!({}))),
+        ("post", "/projects/{project}/flags/{flag}/unarchive", Editor, Some(json!({}))),
+        ("post", "/projects/{project}/flags/{flag}/copy", Editor, Some(json!({}))),
+        ("get", "/projects/{project}/flags/{flag}/variants", Viewer, None),
+        ("get", "/projects/{project}/tags", Viewer, None),
+        ("post", "/projects/{project}/flag-actions", Editor, Some(json!({}))),
+        ("get", "/projects/{project}/compare", Viewer, None),
+        ("post", "/projects/{project}/promote", Editor, Some(json!({}))),
+        ("get", "/projects/{project}/views", Viewer, None),
+        ("post", "/projects/{project}/views", Viewer, Some(json!({}))),
+        ("patch", "/projects/{project}/views/{view}", Viewer, Some(json!({}))),
+        ("delete", "/projects/{project}/views/{view}", Viewer, None),
         ("post", "/projects/{project}/flags/{flag}/kill", Editor, Some(json!({}))),
         ("post", "/projects/{project}/flags/{flag}/environments/{environment}/restore", Editor, Some(json!({}))),
         ("get", "/projects/{project}/flags/{flag}/prerequisites", Viewer, None),
@@ -128,6 +141,7 @@ async fn every_role_may_what_the_table_says_and_nothing_else() {
                 .replace("{attribute}", "none")
                 .replace("{metric}", "00000000-0000-0000-0000-000000000000")
                 .replace("{key}", "00000000-0000-0000-0000-000000000000")
+                .replace("{view}", "00000000-0000-0000-0000-000000000000")
                 .replace("{process}", "00000000-0000-0000-0000-000000000000");
             let verb: Method = method.to_uppercase().parse().expect("a method");
             let headers: &[(&str, &str)] =

@@ -66,6 +66,8 @@ typed_id! {
     CommentId,
     /// An API token.
     TokenId,
+    /// A saved view of a list of flags.
+    ViewId,
     /// A metric of experiments.
     MetricId,
     /// A registered context attribute.

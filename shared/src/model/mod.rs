@@ -8,6 +8,7 @@ pub mod environment;
 pub mod flag;
 pub mod id;
 pub mod key;
+pub mod lifetime;
 pub mod permission;
 pub mod policy;
 pub mod prerequisite;

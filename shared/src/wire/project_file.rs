@@ -13,6 +13,7 @@ use crate::compare::shown;
 use crate::model::attribute::Attribute;
 use crate::model::flag::{FlagConfig, FlagDefinition};
 use crate::model::key::{EnvironmentKey, ProjectKey, RoleKey};
+use crate::model::lifetime::Lifetime;
 use crate::model::segment::SegmentDefinition;
 use crate::wire::api::metric::CreateMetric;
 
@@ -117,6 +118,9 @@ pub struct FileFlag {
     /// At most 20 words of 1 to 50 characters.
     #[serde(default)]
     pub tags: Vec<String>,
+    /// How long it is meant to be there.
+    #[serde(default)]
+    pub lifetime: Lifetime,
     /// How it is set up, by environment; where absent it does not exist.
     #[serde(default)]
     pub environments: BTreeMap<EnvironmentKey, FlagConfig>,

@@ -5,6 +5,7 @@
 //! is the publish lock: what is done while it is held is a handful of statements. [`set_killed`] is the same without the
 //! project lock, so that a kill waits for nobody's import.
 
+mod archive;
 mod draft;
 mod environment;
 mod flag;
@@ -17,6 +18,7 @@ mod render;
 mod sdk_key;
 mod segment;
 mod submit;
+mod variant;
 
 use std::collections::BTreeSet;
 
@@ -106,6 +108,7 @@ pub(in crate::app) async fn prepare(
     let environments = store::environment::list(tx, project).await?;
     let now = state.clock.now();
     let mut draft = Draft::new(project, project_key, environments, author.clone(), note.clone(), now);
+    draft.is_single = writes.len() == 1;
     for write in writes {
         draft.write(state, tx, write).await?;
     }

@@ -41,6 +41,9 @@ pub(super) async fn pending(db: &mut PgConnection, draft: &Draft) -> Result<Vec<
         let key = StateKey { environment: configured.environment_id, entity: Entity::Flag(configured.flag_id) };
         wanted.insert(key, Some(text(&FlagBody { flag: configured.definition, config: configured.config })?));
     }
+    let place =
+        |flag| draft.environments.iter().map(move |e| StateKey { environment: e.id, entity: Entity::Flag(flag) });
+    wanted.extend(draft.archived.iter().flat_map(|(flag, _)| place(*flag)).map(|key| (key, None)));
     add_segments(db, draft, &mut wanted).await?;
     wanted.extend(draft.bodies.iter().map(|(key, body)| (*key, Some(body.clone()))));
 

@@ -7,6 +7,7 @@ use shared::model::attribute::ATTRIBUTES_MAX;
 use shared::model::environment::{ENVIRONMENTS_MAX, HUES};
 use shared::model::flag::{FlagConfig, FlagDefinition, VARIANTS_MAX};
 use shared::model::key::{EnvironmentKey, FlagKey};
+use shared::model::lifetime::LIFETIME_DAYS_MAX;
 use shared::model::problem::Problems;
 use shared::model::reach::Documents;
 use shared::model::segment::SegmentDefinition;
@@ -92,6 +93,10 @@ fn flags(file: &ProjectFile, current: &Current, problems: &mut Problems) -> Resu
         match check_texts(&flag.name, &flag.description, &flag.tags) {
             Err(AppError::Invalid(found)) => problems.add_at(&path, Err(found)),
             other => other?,
+        }
+        if !flag.lifetime.is_valid() {
+            let message = format!("a lifetime is usual, permanent, or 1 to {LIFETIME_DAYS_MAX} days");
+            problems.add(format_args!("{path}.lifetime"), message);
         }
         against_current(&path, flag, current, problems);
         for (environment, config) in &flag.environments {
@@ -183,30 +188,13 @@ fn references(file: &ProjectFile, current: &Current, remove: bool, problems: &mu
     let here: Vec<EnvironmentKey> = current.environments.iter().filter_map(|e| e.key.parse().ok()).collect();
     keys.extend(here.iter().filter(|key| !file.environments.iter().any(|e| e.key == **key)));
     for environment in keys {
-        documents.flags = in_environment(file, current, environment);
+        documents.flags = in_environment(file, current, environment, remove);
         for (key, (_, config)) in &documents.flags {
             let place = match places.get(key) {
                 Some(at) => format!("flags[{at}].environments.{environment}"),
                 None => format!("flags[{key}].environments.{environment}"),
             };
             problems.add_at(&place, documents.check_flag(key, config));
-        }
-    }
-    if remove {
-        // What uses a segment that goes, and stays itself, is told by its place here.
-        for (key, known) in &current.segments {
-            if documents.segments.contains_key(key) {
-                continue;
-            }
-            let message = format!("segment '{key}' is not in the file and would go");
-            let is_used = |flag: &FlagConfig| flag.segments().contains(&known.definition.key);
-            let user = current.flags.iter().find(|(flag, known)| {
-                !places.contains_key(flag) && known.configs.values().any(|(config, _)| is_used(config))
-            });
-            if let Some((user, _)) = user {
-                problems
-                    .add("segments", format!("{message}, but flag '{user}' uses it and stays; keep it in the file"));
-            }
         }
     }
 }
@@ -216,18 +204,19 @@ fn in_environment(
     file: &ProjectFile,
     current: &Current,
     environment: &EnvironmentKey,
+    remove: bool,
 ) -> BTreeMap<FlagKey, (FlagDefinition, FlagConfig)> {
     let mut flags = BTreeMap::new();
-    for (key, known) in &current.flags {
+    for (key, known) in current.flags.iter().filter(|_| !remove) {
         if let Some((config, _)) = known.configs.get(environment) {
             flags.insert(key.clone(), bare_flag(&known.flag.definition, config));
         }
     }
     for flag in &file.flags {
         let key = &flag.definition.key;
-        let here = flags.get(key).map(|(_, config)| config.clone());
-        if let Some(config) = flag.environments.get(environment).cloned().or(here) {
-            flags.insert(key.clone(), bare_flag(&flag.definition, &config));
+        let here = current.flags.get(key).and_then(|known| known.configs.get(environment)).map(|(config, _)| config);
+        if let Some(config) = flag.environments.get(environment).or(here) {
+            flags.insert(key.clone(), bare_flag(&flag.definition, config));
         }
     }
     flags

@@ -113,6 +113,7 @@ impl Current {
             name: flag.name,
             description: flag.description,
             tags: flag.tags,
+            lifetime: flag.lifetime,
             environments: configs.into_iter().map(|(key, (config, _))| (key, config)).collect(),
         };
         let segment = |WholeSegment { definition, name, .. }| FileSegment { definition, name };

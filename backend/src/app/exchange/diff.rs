@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use shared::model::change::{CHANGES_MAX, Change};
-use shared::model::key::{EnvironmentKey, SegmentKey};
+use shared::model::condition::Condition;
+use shared::model::key::{EnvironmentKey, FlagKey, SegmentKey};
+use shared::model::segment::SegmentDefinition;
 use shared::sentence;
 use shared::wire::api::environment::CreateEnvironment;
 use shared::wire::api::import::{ITEMS_MAX, ImportAction, ImportItem, ImportNoun, ImportPlan, SENTENCES_MAX};
@@ -225,15 +227,9 @@ fn protected_places(current: &Current) -> BTreeMap<SegmentKey, BTreeSet<Environm
     places
 }
 
-/// What the file does not hold: segments go when that was asked for, after all that used them; flags stay.
+/// What the file does not hold: it goes when that was asked for, flags before the segments that they used.
 fn removed(comparison: &mut Comparison<'_>) {
-    let (file, current, remove) = (comparison.file, comparison.current, comparison.remove);
-    let flags = current.flags.keys().filter(|key| !file.flags.iter().any(|flag| flag.definition.key == **key));
-    match flags.count() {
-        0 => {}
-        1 => comparison.note("1 flag is not in the file and stays".into()),
-        count => comparison.note(format!("{count} flags are not in the file and stay")),
-    }
+    let (file, current) = (comparison.file, comparison.current);
     let kept: BTreeSet<&SegmentKey> = file.segments.iter().map(|segment| &segment.definition.key).collect();
     let gone: BTreeMap<SegmentKey, Vec<SegmentKey>> = current
         .segments
@@ -241,14 +237,19 @@ fn removed(comparison: &mut Comparison<'_>) {
         .filter(|(key, _)| !kept.contains(key))
         .map(|(key, known)| (key.clone(), known.definition.segments()))
         .collect();
-    if !remove {
-        match gone.len() {
-            0 => {}
-            1 => comparison.note("1 segment is not in the file and stays".into()),
-            count => comparison.note(format!("{count} segments are not in the file and stay")),
+    if !comparison.remove {
+        let kept: BTreeSet<&FlagKey> = file.flags.iter().map(|flag| &flag.definition.key).collect();
+        let flags = current.flags.keys().filter(|key| !kept.contains(key)).count();
+        for (count, noun) in [(flags, "flag"), (gone.len(), "segment")] {
+            match count {
+                0 => {}
+                1 => comparison.note(format!("1 {noun} is not in the file and stays")),
+                _ => comparison.note(format!("{count} {noun}s are not in the file and stay")),
+            }
         }
         return;
     }
+    flags::remove(comparison);
     let is_waiting = !comparison.waiting.is_empty();
     for segment in order(&gone).into_iter().rev() {
         comparison.item(ImportAction::Remove, ImportNoun::Segment, segment.as_str(), Vec::new());
@@ -259,12 +260,12 @@ fn removed(comparison: &mut Comparison<'_>) {
 }
 
 /// A segment of this key that nobody is in.
-fn bare(definition: &shared::model::segment::SegmentDefinition) -> shared::model::segment::SegmentDefinition {
-    shared::model::segment::SegmentDefinition {
+fn bare(definition: &SegmentDefinition) -> SegmentDefinition {
+    SegmentDefinition {
         key: definition.key.clone(),
         excluded: Vec::new(),
         included: Vec::new(),
-        conditions: shared::model::condition::Condition::default(),
+        conditions: Condition::default(),
     }
 }
 

@@ -59,6 +59,26 @@ pub(super) fn compare(comparison: &mut Comparison<'_>) {
     }
 }
 
+/// Archives what the file does not hold, whoever needs another flag before that one.
+pub(super) fn remove(comparison: &mut Comparison<'_>) {
+    let (file, current) = (comparison.file, comparison.current);
+    let kept: BTreeSet<&FlagKey> = file.flags.iter().map(|flag| &flag.definition.key).collect();
+    let gone = current.flags.iter().filter(|(key, _)| !kept.contains(key));
+    let needs = |known: &CurrentFlag| -> Vec<FlagKey> {
+        known.configs.values().flat_map(|(config, _)| needed(config)).cloned().collect()
+    };
+    let gone: BTreeMap<FlagKey, Vec<FlagKey>> = gone.map(|(key, known)| (key.clone(), needs(known))).collect();
+    for flag in order(&gone).into_iter().rev() {
+        let Some(known) = current.flags.get(&flag) else { continue };
+        let told = vec!["− Archived; it can be restored".into()];
+        comparison.item(ImportAction::Remove, ImportNoun::Flag, flag.as_str(), told);
+        let configured = known.configs.keys().filter(|key| current.is_protected(key));
+        // Whoever needed it may do so until what waits is applied.
+        let touched: BTreeSet<EnvironmentKey> = configured.chain(&comparison.waits).cloned().collect();
+        comparison.change(Change::ArchiveFlag { flag, version: known.flag.version }, &touched);
+    }
+}
+
 fn create(comparison: &mut Comparison<'_>, flag: &FileFlag, later: &mut Later) {
     let key = &flag.definition.key;
     let mut told = vec![format!("+ Name: {}", sentence::value(flag.name.trim()))];
@@ -73,8 +93,10 @@ fn create(comparison: &mut Comparison<'_>, flag: &FileFlag, later: &mut Later) {
         }
     }
     comparison.item(ImportAction::Create, ImportNoun::Flag, key.as_str(), told);
-    let FileFlag { definition, name, description, tags, .. } = flag.clone();
-    comparison.free.push(Change::CreateFlag(NewFlag { definition, name, description, tags, configs }));
+    let FileFlag { definition, name, description, tags, lifetime, .. } = flag.clone();
+    // Whoever imports it is whom to ask about it: people are not in the file.
+    let new = NewFlag { definition, name, description, tags, owner: None, lifetime, configs };
+    comparison.free.push(Change::CreateFlag(new));
 }
 
 fn change(comparison: &mut Comparison<'_>, flag: &FileFlag, known: &CurrentFlag, later: &mut Later) {
@@ -137,11 +159,15 @@ fn words(flag: &FileFlag, known: &CurrentFlag, told: &mut Vec<String>) -> Option
     if known.flag.tags != flag.tags {
         told.push(format!("~ Tags: {} → {}", listed(&known.flag.tags), listed(&flag.tags)));
     }
+    if known.flag.lifetime != flag.lifetime {
+        told.push("~ Lifetime changed".into());
+    }
     let name = flag.name.trim();
     let update = FlagChange {
         name: (known.flag.name != name).then(|| name.to_owned()),
         description: (known.flag.description != flag.description).then(|| flag.description.clone()),
         tags: (known.flag.tags != flag.tags).then(|| flag.tags.clone()),
+        lifetime: (known.flag.lifetime != flag.lifetime).then_some(flag.lifetime),
         ..FlagChange::default()
     };
     (update != FlagChange::default()).then_some(update)

@@ -24,7 +24,7 @@ pub struct ImportProject {
     /// Why; "Import" when empty.
     #[serde(default)]
     pub note: Note,
-    /// Whether what the file does not hold is removed, as planned.
+    /// Whether what the file does not hold goes, as planned: flags are archived, the rest is deleted.
     #[serde(default)]
     pub remove: bool,
 }

@@ -1,7 +1,9 @@
 //! Request and response bodies of the admin API, one file per noun.
 
 pub mod attribute;
+pub mod bulk;
 pub mod changeset;
+pub mod compare;
 pub mod count;
 pub mod edge;
 pub mod environment;
@@ -17,3 +19,5 @@ pub mod sdk_key;
 pub mod segment;
 pub mod session;
 pub mod setup;
+pub mod variant;
+pub mod view;
