@@ -48,6 +48,15 @@ pub enum AppError {
         /// The version now.
         actual: u64,
     },
+    /// What was planned is not what would be done now.
+    #[error("the project, the file or `remove` is not what was planned; plan again and look at it")]
+    PlanChanged,
+    /// Too many such large requests at once.
+    #[error("others are exporting or importing right now; try again in {seconds} s")]
+    Busy {
+        /// How long to wait.
+        seconds: u64,
+    },
     /// `If-Match` is needed.
     #[error("send If-Match with the version you saw, as in If-Match: \"3\"")]
     IfMatchMissing,
@@ -112,6 +121,8 @@ impl AppError {
             Self::Forbidden(_) => (StatusCode::FORBIDDEN, "forbidden"),
             Self::CrossSite => (StatusCode::FORBIDDEN, "cross_site"),
             Self::Stale { .. } => (StatusCode::PRECONDITION_FAILED, "stale"),
+            Self::PlanChanged => (StatusCode::PRECONDITION_FAILED, "plan_changed"),
+            Self::Busy { .. } => (StatusCode::TOO_MANY_REQUESTS, "busy"),
             Self::IfMatchMissing => (StatusCode::PRECONDITION_REQUIRED, "if_match_missing"),
             Self::Exists { .. } => (StatusCode::CONFLICT, "exists"),
             Self::InUse { .. } => (StatusCode::CONFLICT, "in_use"),
@@ -157,7 +168,9 @@ impl IntoResponse for AppError {
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(problem::CONTENT_TYPE));
         match self {
-            Self::TooManyTries { seconds } => headers.insert(RETRY_AFTER, HeaderValue::from(seconds)),
+            Self::TooManyTries { seconds } | Self::Busy { seconds } => {
+                headers.insert(RETRY_AFTER, HeaderValue::from(seconds))
+            }
             Self::Unavailable(_) => headers.insert(RETRY_AFTER, HeaderValue::from(2)),
             _ => None,
         };

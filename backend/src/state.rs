@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use sqlx::PgPool;
 use thiserror::Error;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
+use crate::app::exchange;
 use crate::auth::limit::TryLimit;
 use crate::auth::session::SessionKeys;
 use crate::clock::Clock;
@@ -26,6 +28,8 @@ pub struct AppState {
     pub session_keys: Arc<SessionKeys>,
     /// Slows down guessing.
     pub sign_in_limit: Arc<TryLimit>,
+    /// One permit for each export or import that may be under way.
+    pub exchanges: Arc<Semaphore>,
     /// What happens right now: edges, receipts, events for the UI.
     pub live: Arc<Live>,
     /// Figures of this process.
@@ -45,6 +49,7 @@ impl AppState {
             session_keys: Arc::new(SessionKeys::new(&config.auth.secret_bytes()?)?),
             config: Arc::new(config),
             sign_in_limit: Arc::default(),
+            exchanges: Arc::new(Semaphore::new(exchange::AT_ONCE_MAX)),
             live: Arc::default(),
             metrics: Arc::default(),
             setup_code: None,

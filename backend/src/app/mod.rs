@@ -1,13 +1,16 @@
 //! What a person can do, one function each. `changeset` is the only way to change what a flag answers.
 
+pub mod attribute;
 pub mod bundle;
 pub mod changeset;
 pub mod count;
 pub mod demo;
 pub mod edge;
+pub mod exchange;
 pub mod experiment;
 pub mod flag;
 pub mod metric;
+pub mod prerequisite;
 pub mod project;
 pub mod range;
 pub mod sdk_key;
@@ -16,3 +19,4 @@ pub mod session;
 pub mod setup;
 pub mod shown;
 pub mod stale;
+pub mod view;

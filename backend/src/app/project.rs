@@ -18,7 +18,6 @@ use crate::error::AppError;
 use crate::state::AppState;
 use crate::store;
 use crate::store::environment::Environment;
-use crate::store::flag::Filter;
 use crate::store::project::Project;
 
 /// The projects that a person may see.
@@ -108,7 +107,7 @@ async fn detail_of(
     };
     Ok(ProjectDetail {
         key: project.key.parse().map_err(AppError::internal)?,
-        flags: store::flag::count(db, project.id, &Filter::default()).await?,
+        flags: store::flag::count(db, project.id).await?,
         name: project.name,
         environments: environments.into_iter().map(summary).collect::<Result<_, _>>()?,
         can_edit: permissions.anywhere(Permission::Edit),

@@ -5,10 +5,13 @@ use std::collections::HashMap;
 use shared::model::flag::FlagKind;
 use shared::model::id::{EnvironmentId, FlagId, ProjectId};
 use shared::model::key::FlagKey;
+use shared::model::lifetime::Lifetime;
 use shared::sentence;
+use shared::wire::api::flag::FlagOwner;
 use shared::wire::api::insight::{
     EnvironmentUsage, FlagActivity, FlagUsage, StaleFlag, StaleFlags, StaleKind, StaleReason,
 };
+use sqlx::PgConnection;
 use time::{Duration, OffsetDateTime};
 
 use crate::error::AppError;
@@ -23,8 +26,6 @@ const LIST_MAX: usize = 500;
 const UNUSED_AFTER: Duration = Duration::days(30);
 /// The same answer to everyone for so long: the flag decides nothing any more.
 const SAME_AFTER: Duration = Duration::days(14);
-/// How long a release or an experiment usually takes. The other kinds are there to stay.
-const LIFETIME: Duration = Duration::days(40);
 
 /// What is known of all flags of a project.
 struct Usage {
@@ -36,7 +37,7 @@ struct Usage {
 
 /// Flags of a project that may go.
 pub async fn list(state: &AppState, project: ProjectId) -> Result<StaleFlags, AppError> {
-    let (usage, flags) = read(state, project, None).await?;
+    let (usage, flags) = read(state, &mut *state.pool.acquire().await?, project, None).await?;
     let total_flags = flags.len();
     let mut stale: Vec<(OffsetDateTime, StaleFlag)> = Vec::new();
     for flag in flags {
@@ -44,7 +45,9 @@ pub async fn list(state: &AppState, project: ProjectId) -> Result<StaleFlags, Ap
         if !found.reasons.is_empty() {
             let kind = kind_of(&flag.kind)?;
             let key = flag.key.parse().map_err(AppError::internal)?;
-            stale.push((flag.created_at, StaleFlag { key, name: flag.name, kind, usage: found }));
+            let owner = flag.owner_id.zip(flag.owner_name).map(|(id, name)| FlagOwner { id: id.into(), name });
+            let version = u64::try_from(flag.version).unwrap_or(0);
+            stale.push((flag.created_at, StaleFlag { key, name: flag.name, kind, owner, version, usage: found }));
         }
     }
     stale.sort_by_key(|(created_at, flag)| (std::cmp::Reverse(flag.usage.reasons.len()), *created_at));
@@ -58,23 +61,43 @@ pub async fn list(state: &AppState, project: ProjectId) -> Result<StaleFlags, Ap
 
 /// How one flag is used.
 pub async fn usage(state: &AppState, project: ProjectId, key: &FlagKey) -> Result<FlagUsage, AppError> {
-    let (usage, flags) = read(state, project, Some(key)).await?;
+    let (usage, flags) = read(state, &mut *state.pool.acquire().await?, project, Some(key)).await?;
     usage.of(flags.first().ok_or_else(|| AppError::not_found("flag", key))?)
 }
 
+/// Ids of all flags of a project that may go, for a list.
+pub(super) async fn list_ids(
+    state: &AppState,
+    db: &mut PgConnection,
+    project: ProjectId,
+) -> Result<Vec<FlagId>, AppError> {
+    let (usage, flags) = read(state, db, project, None).await?;
+    let mut ids = Vec::new();
+    for flag in flags {
+        if !usage.of(&flag)?.reasons.is_empty() {
+            ids.push(flag.id);
+        }
+    }
+    Ok(ids)
+}
+
 /// Four queries, however many flags there are.
-async fn read(state: &AppState, project: ProjectId, key: Option<&FlagKey>) -> Result<(Usage, Vec<FlagAge>), AppError> {
-    let mut db = state.pool.acquire().await?;
-    let environments = store::environment::list(&mut db, project).await?;
+async fn read(
+    state: &AppState,
+    db: &mut PgConnection,
+    project: ProjectId,
+    key: Option<&FlagKey>,
+) -> Result<(Usage, Vec<FlagAge>), AppError> {
+    let environments = store::environment::list(db, project).await?;
     let last = environments.last().ok_or_else(|| AppError::internal("a project without environments"))?.id;
     let ids: Vec<EnvironmentId> = environments.iter().map(|environment| environment.id).collect();
-    let flags = store::stale::list_flags(&mut db, project, key.map(FlagKey::as_str), last).await?;
+    let flags = store::stale::list_flags(db, project, key.map(FlagKey::as_str), last).await?;
     let only = if key.is_some() { flags.first().map(|flag| flag.id) } else { None };
     let mut answered: HashMap<FlagId, Vec<Answered>> = HashMap::new();
-    for answer in store::stale::list_answered(&mut db, &ids, only).await? {
+    for answer in store::stale::list_answered(db, &ids, only).await? {
         answered.entry(answer.flag_id).or_default().push(answer);
     }
-    let since = store::stale::counting_since(&mut db, &ids).await?;
+    let since = store::stale::counting_since(db, &ids).await?;
     Ok((Usage { now: state.clock.now(), environments, answered, since }, flags))
 }
 
@@ -87,9 +110,10 @@ impl Usage {
         if activity == FlagActivity::Unused {
             reasons.push(self.not_evaluated(flag, answered));
         }
-        if matches!(kind, FlagKind::Release | FlagKind::Experiment) {
+        // Those that are there to stay answer the same for years.
+        if let Some(days) = flag.lifetime().days(kind) {
             reasons.extend(self.same_for_everyone(flag, answered));
-            reasons.extend(self.past_lifetime(flag, kind));
+            reasons.extend(self.past_lifetime(flag, kind, days));
         }
         let mut environments = Vec::with_capacity(self.environments.len());
         for environment in &self.environments {
@@ -155,15 +179,22 @@ impl Usage {
         (length >= SAME_AFTER).then_some(StaleReason { kind: StaleKind::SameForEveryone, days, sentence })
     }
 
-    fn past_lifetime(&self, flag: &FlagAge, kind: FlagKind) -> Option<StaleReason> {
+    fn past_lifetime(&self, flag: &FlagAge, kind: FlagKind, meant: u32) -> Option<StaleReason> {
         let age = self.now - flag.created_at;
-        let (days, usual) = (whole_days(age), LIFETIME.whole_days());
-        let article = if kind == FlagKind::Experiment { "an" } else { "a" };
-        let sentence = format!(
-            "{article} {} flag usually goes after {usual} days; this one is {days} days old",
-            sentence::kind(kind)
-        );
-        (age > LIFETIME).then_some(StaleReason { kind: StaleKind::PastLifetime, days, sentence })
+        let days = whole_days(age);
+        let article = if matches!(kind, FlagKind::Experiment | FlagKind::Operational) { "an" } else { "a" };
+        let sentence = match flag.lifetime() {
+            Lifetime::Usual => format!(
+                "{article} {} flag usually goes after {meant} days; this one is {days} days old",
+                sentence::kind(kind)
+            ),
+            _ => format!("it was meant to go after {meant} days; it is {days} days old"),
+        };
+        (age > Duration::days(i64::from(meant))).then_some(StaleReason {
+            kind: StaleKind::PastLifetime,
+            days,
+            sentence,
+        })
     }
 }
 

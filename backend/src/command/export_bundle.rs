@@ -15,16 +15,22 @@ use crate::state::AppState;
 pub(super) async fn run(state: &AppState, selection: &Selection, output: Option<&Path>) -> Result<(), Failure> {
     let bundle = app::bundle::export(state, selection).await?;
     let json = bundle.to_json()?;
-    match output {
-        Some(path) => replace(path, json.as_bytes())
-            .map_err(|error| format!("the bundle cannot be written to {}: {error}", path.display()))?,
-        None => {
-            let mut out = io::stdout().lock();
-            out.write_all(json.as_bytes()).and_then(|()| out.flush())?;
-        }
-    }
+    write(output, json.as_bytes())?;
     tracing::info!(values = bundle.values.len(), bytes = json.len(), "exported the state that edges must hold");
     Ok(())
+}
+
+/// Writes to a file, replaced whole, or to standard output.
+pub(super) fn write(output: Option<&Path>, bytes: &[u8]) -> Result<(), Failure> {
+    match output {
+        Some(path) => {
+            replace(path, bytes).map_err(|error| format!("cannot write to {}: {error}", path.display()).into())
+        }
+        None => {
+            let mut out = io::stdout().lock();
+            Ok(out.write_all(bytes).and_then(|()| out.flush())?)
+        }
+    }
 }
 
 /// Replaces a file: whoever reads it sees the old one or the new one, whole. It holds hashes of SDK keys, so it is

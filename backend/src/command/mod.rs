@@ -2,6 +2,7 @@
 
 mod create_admin;
 mod create_demo;
+mod exchange;
 mod export_bundle;
 mod serve;
 
@@ -65,6 +66,35 @@ enum Command {
         #[arg(long, env = "FLUXGATE_ADMIN_PASSWORD", hide_env_values = true)]
         password: String,
     },
+    /// Writes a project as one JSON file, without people, keys and counts.
+    Export {
+        /// Its key.
+        #[arg(long, value_name = "KEY")]
+        project: String,
+        /// The file, replaced whole; standard output when left out.
+        #[arg(long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+    /// Says what a file would change in a project, and with --apply does it.
+    Import {
+        /// The project's key.
+        #[arg(long, value_name = "KEY")]
+        project: String,
+        /// The file.
+        file: PathBuf,
+        /// Do it, after saying what; what touches a protected environment waits for others to agree.
+        #[arg(long, requires = "as_email")]
+        apply: bool,
+        /// Archive flags and delete segments, attributes and metrics that the file does not hold.
+        #[arg(long)]
+        remove: bool,
+        /// E-mail of the person who imports, with what they may do; whoever reads history sees them as its author.
+        #[arg(long = "as", value_name = "EMAIL")]
+        as_email: Option<String>,
+        /// Why.
+        #[arg(long, default_value = "")]
+        note: String,
+    },
     /// Writes all that edges must hold to a file, for edges without a backend; it holds hashes of SDK keys.
     ExportBundle {
         /// One project alone.
@@ -104,6 +134,16 @@ async fn dispatch(command: Command, config: Config) -> Result<(), Failure> {
         }
         Command::CreateAdmin { name, email, password } => {
             create_admin::run(&offline_state(config).await?, &name, &email, password).await
+        }
+        Command::Export { project, output } => {
+            // It only reads, so it migrates nothing.
+            let pool = connect(&config).await?;
+            let state = AppState::new(config, pool, CancellationToken::new())?;
+            exchange::export(&state, &project, output.as_deref()).await
+        }
+        Command::Import { project, file, apply, remove, as_email, note } => {
+            let order = exchange::Order { project, file, apply, remove, as_email, note };
+            exchange::import(&offline_state(config).await?, order).await
         }
         Command::ExportBundle { project, environment, output } => {
             // It only reads, so it migrates nothing.

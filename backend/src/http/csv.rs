@@ -1,15 +1,23 @@
-//! The same answers as tables: RFC 4180 with a header row, safe to open in a spreadsheet. All of them are made here.
+//! The same answers as tables: RFC 4180 with a header row, safe to open in a spreadsheet. All of them are made here, and
+//! lists that people send as tables are read here.
 
 use axum::Json;
 use axum::http::HeaderValue;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
-use csv::{Terminator, WriterBuilder};
+use csv::{ByteRecord, ReaderBuilder, Terminator, WriterBuilder};
 use serde::{Deserialize, Serialize};
+use shared::model::condition::{VALUE_BYTES_MAX, VALUES_MAX};
+use shared::model::problem::Problems;
 use shared::model::timestamp::Timestamp;
 use utoipa::ToSchema;
 
 use crate::error::AppError;
+
+/// Texts that begin so are formulas to a spreadsheet.
+const FORMULA: [char; 7] = ['=', '+', '-', '@', '\t', '\r', '\n'];
+/// The header of a column of keys.
+pub const KEY_COLUMN: &str = "key";
 
 /// How an answer is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
@@ -52,7 +60,51 @@ pub fn answer<T: Serialize + Table>(format: Option<Format>, name: &[&str], answe
 /// A text that no spreadsheet takes for a formula.
 pub fn text(text: impl ToString) -> String {
     let text = text.to_string();
-    if text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']) { format!("'{text}") } else { text }
+    if text.starts_with(FORMULA) { format!("'{text}") } else { text }
+}
+
+/// The same for a text that [`keys`] reads back as it was: what would read as written by this is marked, too.
+pub fn key(key: &str) -> String {
+    if key.trim_start_matches('\'').starts_with(FORMULA) { format!("'{key}") } else { key.to_owned() }
+}
+
+/// The first column of a table as keys: one per line, `key` in the first line being a header. Lines may end as on any
+/// system, begin with a byte order mark, and quote what holds commas; empty ones are left out. What is wrong is told
+/// with its line.
+pub fn keys(bytes: &[u8]) -> Result<Vec<String>, AppError> {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let mut reader = ReaderBuilder::new().has_headers(false).flexible(true).from_reader(bytes);
+    let (mut problems, mut found, mut record) = (Problems::default(), Vec::new(), ByteRecord::new());
+    let mut count = 0;
+    while reader.read_byte_record(&mut record).map_err(|error| AppError::BadRequest(error.to_string()))? {
+        let line = record.position().map_or(0, csv::Position::line);
+        let place = format!("line {line}");
+        let first = record.get(0).unwrap_or_default();
+        if first.is_empty() || (line == 1 && first == KEY_COLUMN.as_bytes()) {
+            continue;
+        }
+        count += 1;
+        match std::str::from_utf8(first) {
+            Err(_) => problems.add(place, "is not UTF-8; save the file as UTF-8"),
+            Ok(_) if first.len() > VALUE_BYTES_MAX => {
+                problems.add(place, format!("{} bytes; at most {VALUE_BYTES_MAX} are allowed for a key", first.len()));
+            }
+            Ok(key) if key.contains(['\r', '\n']) => {
+                problems.add(place, "a quote is opened here and closed on another line; close it on its own");
+            }
+            Ok(key) if key.contains('\0') => problems.add(place, "holds the character U+0000, which is not allowed"),
+            Ok(_) if count > VALUES_MAX => {}
+            Ok(key) => {
+                let is_marked = key.starts_with('\'') && key.trim_start_matches('\'').starts_with(FORMULA);
+                found.push(if is_marked { key[1..].to_owned() } else { key.to_owned() });
+            }
+        }
+    }
+    problems.into_result().map_err(AppError::Invalid)?;
+    if count > VALUES_MAX {
+        return Err(AppError::field("", format!("{count} keys; at most {VALUES_MAX} are allowed in a list")));
+    }
+    Ok(found)
 }
 
 /// Such a text, or nothing.
@@ -92,5 +144,31 @@ mod tests {
         assert_eq!((number(Some(-1.5)), number(None::<u64>)), ("-1.5".into(), String::new()));
         let day = day(Timestamp::from_unix_ms(0).expect("a time"));
         assert_eq!(file_name(&["counts", "shop", "", "a/b:c \"d\"", &day]), "counts-shop-a-b-c--d--1970-01-01.csv");
+    }
+
+    #[test]
+    fn keys_are_read_as_they_were_written_whatever_they_look_like() {
+        for key in ["u-42", "=1+1", "'=1+1", "''-1", "'", "it's", "-", "a,b", "\"", "ΟΔΟΣ", "key"] {
+            let mut writer = WriterBuilder::new().terminator(Terminator::CRLF).from_writer(Vec::new());
+            for row in [KEY_COLUMN, &super::key(key)] {
+                writer.write_record([row]).expect("a row");
+            }
+            let bytes = writer.into_inner().expect("bytes");
+            assert_eq!(keys(&bytes).expect(key), [key]);
+        }
+    }
+
+    #[test]
+    fn keys_may_come_from_any_system_and_what_is_wrong_is_told_with_its_line() {
+        let mixed = "\u{feff}key,name\r\nu-1,Ana\r\n\r\n\"Kovač, Ben\"\nu-3\n";
+        assert_eq!(keys(mixed.as_bytes()).expect("keys"), ["u-1", "Kovač, Ben", "u-3"]);
+        let long = "x".repeat(1_001);
+        let wrong = [b"u-1\n\xff\n".as_slice(), long.as_bytes(), b"\nu\0\n\"open\nu-4\n"].concat();
+        let Err(AppError::Invalid(problems)) = keys(&wrong) else { panic!("wrong keys are refused") };
+        let places: Vec<&str> = problems.iter().map(|problem| problem.field.as_str()).collect();
+        assert_eq!(places, ["line 2", "line 3", "line 4", "line 5"]);
+        let many = "u\n".repeat(10_001);
+        let Err(AppError::Invalid(problems)) = keys(many.as_bytes()) else { panic!("too many are refused") };
+        assert_eq!(problems[0].message, "10001 keys; at most 10000 are allowed in a list");
     }
 }

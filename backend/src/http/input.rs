@@ -5,6 +5,7 @@ use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::header::IF_MATCH;
 use axum::http::request::Parts;
+use bytes::Bytes;
 use serde::de::DeserializeOwned;
 
 use crate::error::AppError;
@@ -15,6 +16,10 @@ pub const BODY_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// A JSON body.
 #[derive(Debug)]
 pub struct Body<T>(pub T);
+
+/// A body that is no JSON, as it came.
+#[derive(Debug)]
+pub struct Raw(pub Bytes);
 
 /// Path parameters.
 #[derive(Debug)]
@@ -32,15 +37,23 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
     type Rejection = AppError;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, AppError> {
-        match axum::Json::<T>::from_request(request, state).await {
-            Ok(axum::Json(body)) => Ok(Self(body)),
-            Err(JsonRejection::BytesRejection(error)) if error.status() == 413 => {
-                Err(AppError::TooLarge(BODY_BYTES_MAX))
-            }
-            Err(JsonRejection::MissingJsonContentType(_)) => {
-                Err(AppError::BadRequest("send the body as JSON with Content-Type: application/json".into()))
-            }
-            Err(JsonRejection::JsonDataError(error)) => Err(data_problem(&error.body_text())),
+        let read = axum::Json::<T>::from_request(request, state).await;
+        read.map(|axum::Json(body)| Self(body)).map_err(json_problem)
+    }
+}
+
+/// Reads JSON that did not come as a body of its own.
+pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, AppError> {
+    axum::Json::<T>::from_bytes(bytes).map(|axum::Json(value)| value).map_err(json_problem)
+}
+
+impl<S: Send + Sync> FromRequest<S> for Raw {
+    type Rejection = AppError;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, AppError> {
+        match Bytes::from_request(request, state).await {
+            Ok(bytes) => Ok(Self(bytes)),
+            Err(error) if error.status() == 413 => Err(AppError::TooLarge(BODY_BYTES_MAX)),
             Err(error) => Err(AppError::BadRequest(error.body_text())),
         }
     }
@@ -83,6 +96,17 @@ impl<S: Send + Sync> FromRequestParts<S> for IfMatch {
         let header = parts.headers.get(IF_MATCH).ok_or(AppError::IfMatchMissing)?;
         let version = header.to_str().ok().and_then(|text| text.trim().trim_matches('"').parse().ok());
         version.map(Self).ok_or(AppError::IfMatchMissing)
+    }
+}
+
+fn json_problem(rejection: JsonRejection) -> AppError {
+    match rejection {
+        JsonRejection::BytesRejection(error) if error.status() == 413 => AppError::TooLarge(BODY_BYTES_MAX),
+        JsonRejection::MissingJsonContentType(_) => {
+            AppError::BadRequest("send the body as JSON with Content-Type: application/json".into())
+        }
+        JsonRejection::JsonDataError(error) => data_problem(&error.body_text()),
+        error => AppError::BadRequest(error.body_text()),
     }
 }
 

@@ -1,10 +1,12 @@
 //! HTTP: permission, input, one call into `app`, status and body. The whole API is on one screen in `router`.
 
+pub mod attribute;
 pub mod count;
 pub mod csv;
 pub mod edge;
 pub mod environment;
 pub mod event;
+pub mod exchange;
 pub mod experiment;
 pub mod flag;
 pub mod health;
@@ -13,6 +15,7 @@ pub mod kill;
 pub mod loss;
 pub mod metric;
 pub mod openapi;
+pub mod prerequisite;
 pub mod project;
 pub mod router;
 pub mod sdk_key;
@@ -22,3 +25,4 @@ pub mod setup;
 pub mod stale;
 pub mod ui;
 pub mod unknown;
+pub mod view;

@@ -7,8 +7,8 @@ use shared::wire::count::Mode;
 use shared::wire::problem::Problem;
 use utoipa::OpenApi;
 
+use crate::app::flag::{LifetimeFilter, Order, Sort};
 use crate::http::csv::Format;
-use crate::http::flag::Sort;
 
 /// OpenAPI 3.1 without paths.
 #[derive(OpenApi)]
@@ -18,6 +18,6 @@ use crate::http::flag::Sort;
         description = "Changes flags and reads how they are used. Errors are RFC 9457 problems with a stable `code`. \
                        People are signed in by the cookie that `POST /api/v1/session` sets."
     ),
-    components(schemas(Problem, Event, Format, Mode, Operator, Reason, Sort))
+    components(schemas(Problem, Event, Format, LifetimeFilter, Mode, Operator, Order, Reason, Sort))
 )]
 pub struct ApiDoc;

@@ -4,19 +4,20 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::{HeaderName, HeaderValue, Request};
 use axum::routing::get;
+use shared::wire::project_file::FILE_BYTES_MAX;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::set_header::SetResponseHeaderLayer;
 use tower_http::trace::TraceLayer;
 use utoipa::OpenApi;
-use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt};
 use utoipa_axum::routes;
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
 use crate::http::input::BODY_BYTES_MAX;
 use crate::http::openapi::ApiDoc;
 use crate::http::{
-    count, edge, environment, event, experiment, flag, health, kill, loss, metric, project, sdk_key, segment, session,
-    setup, stale, ui, unknown,
+    attribute, count, edge, environment, event, exchange, experiment, flag, health, kill, loss, metric, prerequisite,
+    project, sdk_key, segment, session, setup, stale, ui, unknown, view,
 };
 use crate::state::AppState;
 
@@ -30,8 +31,19 @@ pub fn api() -> OpenApiRouter<AppState> {
         .routes(routes!(environment::create_environment))
         .routes(routes!(environment::get_receipt))
         .routes(routes!(flag::list_flags, flag::create_flag))
-        .routes(routes!(flag::get_flag, flag::update_flag))
+        .routes(routes!(flag::get_flag, flag::update_flag, flag::life::delete_flag))
         .routes(routes!(flag::save_config))
+        .routes(routes!(prerequisite::get_prerequisites))
+        .routes(routes!(flag::life::archive_flag))
+        .routes(routes!(flag::life::unarchive_flag))
+        .routes(routes!(flag::life::copy_flag))
+        .routes(routes!(flag::variant::list_variants))
+        .routes(routes!(flag::variant::list_tags))
+        .routes(routes!(flag::many::change_flags))
+        .routes(routes!(flag::many::compare_environments))
+        .routes(routes!(flag::many::promote_flags))
+        .routes(routes!(view::list_views, view::create_view))
+        .routes(routes!(view::update_view, view::delete_view))
         .routes(routes!(kill::kill_flag))
         .routes(routes!(kill::restore_flag))
         .routes(routes!(count::get_counts))
@@ -47,7 +59,22 @@ pub fn api() -> OpenApiRouter<AppState> {
         .routes(routes!(experiment::get_experiment))
         .routes(routes!(loss::list_losses))
         .routes(routes!(segment::list_segments, segment::create_segment))
-        .routes(routes!(segment::get_segment, segment::update_segment, segment::delete_segment))
+        .routes(routes!(
+            segment::get_segment,
+            segment::update_segment,
+            segment::rename_segment,
+            segment::delete_segment
+        ))
+        .routes(routes!(segment::list_segment_uses))
+        .routes(routes!(segment::get_segment_effect))
+        .routes(routes!(segment::edit_segment_keys))
+        .routes(routes!(segment::list_segment_keys, segment::replace_segment_keys))
+        .routes(routes!(segment::ask_segment))
+        .routes(routes!(exchange::export_project))
+        .routes(routes!(exchange::plan_import).layer(DefaultBodyLimit::max(FILE_BYTES_MAX)))
+        .routes(routes!(exchange::import_project).layer(DefaultBodyLimit::max(FILE_BYTES_MAX)))
+        .routes(routes!(attribute::list_attributes, attribute::create_attribute))
+        .routes(routes!(attribute::get_attribute, attribute::update_attribute, attribute::delete_attribute))
         .routes(routes!(sdk_key::list_sdk_keys, sdk_key::create_sdk_key))
         .routes(routes!(sdk_key::revoke_sdk_key))
         .routes(routes!(edge::list_edges))

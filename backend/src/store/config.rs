@@ -169,3 +169,24 @@ pub async fn list_configured(
         })
         .collect()
 }
+
+/// Which of these flags have a config in an environment and are not archived, by key.
+pub async fn list_present(
+    db: &mut PgConnection,
+    project: ProjectId,
+    environment: EnvironmentId,
+    flags: &[String],
+) -> Result<Vec<String>, StoreError> {
+    let keys = sqlx::query_scalar!(
+        "select flags.key
+         from flags
+         join flag_configs on flag_configs.flag_id = flags.id and flag_configs.environment_id = $2
+         where flags.project_id = $1 and flags.key = any ($3) and flags.archived_at is null",
+        project.uuid(),
+        environment.uuid(),
+        flags,
+    )
+    .fetch_all(db)
+    .await?;
+    Ok(keys)
+}

@@ -1,12 +1,14 @@
 //! All the SQL there is. Functions take a connection first and the scope (project, environment) next; the pool and an
 //! open transaction both provide a connection, so each query is written once.
 
+pub mod attribute;
 pub mod audit;
 pub mod changeset;
 pub mod config;
 pub mod count;
 pub mod edge;
 pub mod environment;
+pub mod exchange;
 pub mod experiment;
 pub mod flag;
 pub mod kill;
@@ -23,6 +25,7 @@ pub mod session;
 pub mod stale;
 pub mod state;
 pub mod user;
+pub mod view;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -188,6 +188,30 @@ pub async fn list_children(db: &mut PgConnection, flags: &[FlagId]) -> Result<Ve
     Ok(rows.into_iter().filter_map(Row::node).collect())
 }
 
+/// Configs of an environment that name any of these flags as a prerequisite, by key; at most `limit`.
+pub async fn list_needing_in(
+    db: &mut PgConnection,
+    environment: EnvironmentId,
+    flags: &[FlagId],
+    limit: i64,
+) -> Result<Vec<FlagId>, StoreError> {
+    let ids: Vec<Uuid> = flags.iter().map(|id| id.uuid()).collect();
+    let found = sqlx::query_scalar!(
+        r#"select flags.id
+           from flags
+           where flags.archived_at is null
+             and flags.id in (select from_flag_id from reference where to_flag_id = any ($2) and environment_id = $1)
+           order by flags.key
+           limit $3"#,
+        environment.uuid(),
+        &ids,
+        limit,
+    )
+    .fetch_all(db)
+    .await?;
+    Ok(found.into_iter().map(FlagId::from).collect())
+}
+
 /// In which environments a flag reaches these segments, directly or through other segments.
 pub async fn list_needed(
     db: &mut PgConnection,
@@ -266,4 +290,28 @@ pub async fn list_segments(
     rows.into_iter()
         .map(|row| Ok((row.id.into(), read_document("segments", row.id, row.format, row.document)?)))
         .collect()
+}
+
+/// Flags that are not archived and need any of these as a prerequisite: which one, the key of who needs it, and in which
+/// environments, in words.
+pub async fn list_needing(
+    db: &mut PgConnection,
+    flags: &[FlagId],
+) -> Result<Vec<(FlagId, String, String)>, StoreError> {
+    let ids: Vec<Uuid> = flags.iter().map(|id| id.uuid()).collect();
+    let rows = sqlx::query!(
+        r#"select reference.to_flag_id as "to_flag_id!", flags.key,
+                  string_agg(environments.key, ', ' order by environments.position) as "places!"
+           from reference
+           join flags on flags.id = reference.from_flag_id
+           join environments on environments.id = reference.environment_id
+           where reference.to_flag_id = any ($1) and flags.archived_at is null
+           group by reference.to_flag_id, flags.key
+           order by reference.to_flag_id, flags.key
+           limit 100"#,
+        &ids,
+    )
+    .fetch_all(db)
+    .await?;
+    Ok(rows.into_iter().map(|row| (row.to_flag_id.into(), row.key, row.places)).collect())
 }

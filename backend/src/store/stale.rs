@@ -1,10 +1,13 @@
 //! When flags were last asked for, and what they answered.
 
 use shared::model::id::{EnvironmentId, FlagId, ProjectId};
+use shared::model::lifetime::Lifetime;
 use sqlx::PgConnection;
 use time::OffsetDateTime;
+use uuid::Uuid;
 
 use crate::store::StoreError;
+use crate::store::flag::lifetime_of;
 
 /// A flag with what a clean-up looks at.
 #[derive(Clone, Debug)]
@@ -17,12 +20,27 @@ pub struct FlagAge {
     pub name: String,
     /// The word of its kind.
     pub kind: String,
+    /// Whom to ask about it.
+    pub owner_id: Option<Uuid>,
+    /// Their name.
+    pub owner_name: Option<String>,
+    /// How long it is meant to be there, as its column has it.
+    lifetime_days: Option<i32>,
+    /// Counts up with every change of the flag itself.
+    pub version: i64,
     /// When it was made.
     pub created_at: OffsetDateTime,
     /// What most users get in the last environment in promotion order: `on`, `part`, `off`; absent without a config.
     pub shape: Option<String>,
     /// Whether it is killed there.
     pub is_killed: bool,
+}
+
+impl FlagAge {
+    /// How long it is meant to be there.
+    pub fn lifetime(&self) -> Lifetime {
+        lifetime_of(self.lifetime_days)
+    }
 }
 
 /// When one answer was given in one environment.
@@ -53,9 +71,11 @@ pub async fn list_flags(
 ) -> Result<Vec<FlagAge>, StoreError> {
     let flags = sqlx::query_as!(
         FlagAge,
-        r#"select flags.id, flags.key, flags.name, flags.kind, flags.created_at,
+        r#"select flags.id, flags.key, flags.name, flags.kind, flags.created_at, flags.owner_id,
+                  owner.name as "owner_name?", flags.lifetime_days, flags.version,
                   flag_configs.shape as "shape?", kills.flag_id is not null as "is_killed!"
            from flags
+           left join users owner on owner.id = flags.owner_id
            left join flag_configs on flag_configs.flag_id = flags.id and flag_configs.environment_id = $3
            left join kills on kills.flag_id = flags.id and kills.environment_id = $3
            where flags.project_id = $1 and flags.archived_at is null and ($2::text is null or flags.key = $2)
@@ -75,7 +95,7 @@ pub async fn list_answered(
     environments: &[EnvironmentId],
     flag: Option<FlagId>,
 ) -> Result<Vec<Answered>, StoreError> {
-    let ids: Vec<uuid::Uuid> = environments.iter().map(|id| id.uuid()).collect();
+    let ids: Vec<Uuid> = environments.iter().map(|id| id.uuid()).collect();
     let answered = sqlx::query_as!(
         Answered,
         r#"select flag_id, environment_id, variant, starts_with(place, 'error') as "is_error!",

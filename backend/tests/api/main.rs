@@ -1,11 +1,18 @@
 //! The backend over HTTP, on a real PostgreSQL and a real NATS. `cargo xtask test` provides both.
 
+mod assignment;
+mod attribute;
 mod benchmark;
+mod bulk;
 mod bundle;
+mod compare;
 mod count;
 mod demo;
 mod experiment;
 mod flag;
+mod flag_benchmark;
+mod flag_life;
+mod flag_list;
 mod ingest;
 mod insight;
 mod kill;
@@ -14,11 +21,16 @@ mod metric;
 mod openapi;
 mod permission;
 mod prerequisite;
+mod prerequisite_graph;
 mod publish;
 mod reference;
 mod rollup;
 mod sdk_key;
 mod segment;
+mod segment_keys;
+mod segment_use;
 mod session;
 mod stale;
 mod support;
+mod variant;
+mod view;

@@ -39,8 +39,22 @@ fn table() -> Vec<(&'static str, &'static str, Needs, Option<Value>)> {
         ("get", "/projects/{project}/flags/{flag}", Viewer, None),
         ("patch", "/projects/{project}/flags/{flag}", Editor, Some(json!({}))),
         ("put", "/projects/{project}/flags/{flag}/environments/{environment}", Editor, Some(json!({ "config": on() }))),
+        ("delete", "/projects/{project}/flags/{flag}", Editor, Some(json!({}))),
+        ("post", "/projects/{project}/flags/{flag}/archive", Editor, Some(json!({}))),
+        ("post", "/projects/{project}/flags/{flag}/unarchive", Editor, Some(json!({}))),
+        ("post", "/projects/{project}/flags/{flag}/copy", Editor, Some(json!({}))),
+        ("get", "/projects/{project}/flags/{flag}/variants", Viewer, None),
+        ("get", "/projects/{project}/tags", Viewer, None),
+        ("post", "/projects/{project}/flag-actions", Editor, Some(json!({}))),
+        ("get", "/projects/{project}/compare", Viewer, None),
+        ("post", "/projects/{project}/promote", Editor, Some(json!({}))),
+        ("get", "/projects/{project}/views", Viewer, None),
+        ("post", "/projects/{project}/views", Viewer, Some(json!({}))),
+        ("patch", "/projects/{project}/views/{view}", Viewer, Some(json!({}))),
+        ("delete", "/projects/{project}/views/{view}", Viewer, None),
         ("post", "/projects/{project}/flags/{flag}/kill", Editor, Some(json!({}))),
         ("post", "/projects/{project}/flags/{flag}/environments/{environment}/restore", Editor, Some(json!({}))),
+        ("get", "/projects/{project}/flags/{flag}/prerequisites", Viewer, None),
         ("get", "/projects/{project}/flags/{flag}/shares", Viewer, None),
         ("get", "/projects/{project}/counts", Viewer, None),
         ("get", "/projects/{project}/counts/summary", Viewer, None),
@@ -59,7 +73,22 @@ fn table() -> Vec<(&'static str, &'static str, Needs, Option<Value>)> {
         ("post", "/projects/{project}/segments", Editor, Some(json!({}))),
         ("get", "/projects/{project}/segments/{segment}", Viewer, None),
         ("put", "/projects/{project}/segments/{segment}", Editor, Some(json!({}))),
+        ("patch", "/projects/{project}/segments/{segment}", Editor, Some(json!({ "name": "Staff" }))),
         ("delete", "/projects/{project}/segments/{segment}", Editor, None),
+        ("get", "/projects/{project}/segments/{segment}/uses", Viewer, None),
+        ("post", "/projects/{project}/segments/{segment}/effect", Viewer, Some(json!({}))),
+        ("post", "/projects/{project}/segments/{segment}/keys", Editor, Some(json!({}))),
+        ("get", "/projects/{project}/segments/{segment}/keys/{list}", Viewer, None),
+        ("put", "/projects/{project}/segments/{segment}/keys/{list}", Editor, Some(json!([]))),
+        ("get", "/projects/{project}/segments/{segment}/contains", Viewer, None),
+        ("get", "/projects/{project}/export", Viewer, None),
+        ("post", "/projects/{project}/import/plan", Editor, Some(json!({}))),
+        ("post", "/projects/{project}/import", Editor, Some(json!({}))),
+        ("get", "/projects/{project}/attributes", Viewer, None),
+        ("post", "/projects/{project}/attributes", Editor, Some(json!({}))),
+        ("get", "/projects/{project}/attributes/{attribute}", Viewer, None),
+        ("put", "/projects/{project}/attributes/{attribute}", Editor, Some(json!({ "type": "text" }))),
+        ("delete", "/projects/{project}/attributes/{attribute}", Editor, None),
         ("get", "/projects/{project}/keys", Viewer, None),
         ("post", "/projects/{project}/keys", Admin, Some(json!({}))),
         ("post", "/projects/{project}/keys/{key}/revoke", Admin, Some(json!({}))),
@@ -108,8 +137,11 @@ async fn every_role_may_what_the_table_says_and_nothing_else() {
                 .replace("{flag}", "checkout")
                 .replace("{environment}", "production")
                 .replace("{segment}", "none")
+                .replace("{list}", "included")
+                .replace("{attribute}", "none")
                 .replace("{metric}", "00000000-0000-0000-0000-000000000000")
                 .replace("{key}", "00000000-0000-0000-0000-000000000000")
+                .replace("{view}", "00000000-0000-0000-0000-000000000000")
                 .replace("{process}", "00000000-0000-0000-0000-000000000000");
             let verb: Method = method.to_uppercase().parse().expect("a method");
             let headers: &[(&str, &str)] =

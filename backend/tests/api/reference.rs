@@ -29,6 +29,8 @@ pub(crate) fn new_flag(key: &str, environment: &str, flags: &[&str], segments: &
         name: key.into(),
         description: String::new(),
         tags: Vec::new(),
+        owner: None,
+        lifetime: Default::default(),
         configs: [(
             environment.parse().expect("a key"),
             serde_json::from_value(config(flags, segments)).expect("a config"),

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::flag::{FlagConfig, FlagDefinition, FlagKind};
 use crate::model::id::UserId;
-use crate::model::key::{EnvironmentKey, FlagKey, RoleKey, SegmentKey};
+use crate::model::key::{EnvironmentKey, FlagKey, RoleKey, SegmentKey, VariantKey};
+use crate::model::lifetime::Lifetime;
 use crate::model::policy::Policy;
 use crate::model::segment::SegmentDefinition;
 use crate::model::variant::Variant;
@@ -41,6 +42,38 @@ pub enum Change {
         version: u64,
         /// The whole config.
         config: FlagConfig,
+    },
+    /// Takes a variant away; whatever served it, or needed it of this flag, has another one from then on, everywhere.
+    ReplaceVariant {
+        /// Which.
+        flag: FlagKey,
+        /// Of the flag.
+        version: u64,
+        /// The variant that goes.
+        variant: VariantKey,
+        /// What takes its place.
+        with: VariantKey,
+    },
+    /// Takes a flag out of service; applications then get `FLAG_NOT_FOUND` and use their own default.
+    ArchiveFlag {
+        /// Which.
+        flag: FlagKey,
+        /// Of the flag.
+        version: u64,
+    },
+    /// Puts an archived flag back into service, as it was.
+    RestoreFlag {
+        /// Which.
+        flag: FlagKey,
+        /// Of the flag.
+        version: u64,
+    },
+    /// Removes an archived flag for good; its key is free again.
+    DeleteFlag {
+        /// Which.
+        flag: FlagKey,
+        /// Of the flag.
+        version: u64,
     },
     /// Makes a segment.
     CreateSegment {
@@ -103,6 +136,12 @@ pub struct NewFlag {
     /// At most 20 words of 1 to 50 characters.
     #[serde(default)]
     pub tags: Vec<String>,
+    /// Whom to ask about it; its author when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<UserId>,
+    /// How long it is meant to be there.
+    #[serde(default)]
+    pub lifetime: Lifetime,
     /// How it starts, by environment; where absent it does not exist yet.
     #[serde(default)]
     pub configs: BTreeMap<EnvironmentKey, FlagConfig>,
@@ -122,6 +161,12 @@ pub struct FlagChange {
     /// Replaces all tags.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tags: Option<Vec<String>>,
+    /// Whom to ask about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<UserId>,
+    /// How long it is meant to be there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lifetime: Option<Lifetime>,
     /// What it is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<FlagKind>,

@@ -66,8 +66,12 @@ typed_id! {
     CommentId,
     /// An API token.
     TokenId,
+    /// A saved view of a list of flags.
+    ViewId,
     /// A metric of experiments.
     MetricId,
+    /// A registered context attribute.
+    AttributeId,
     /// One process of an edge; a restarted edge has a new one.
     ProcessId,
 }

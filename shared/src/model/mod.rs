@@ -1,5 +1,6 @@
 //! The nouns of the product, each parsed once at the door.
 
+pub mod attribute;
 pub mod change;
 pub mod changeset;
 pub mod condition;
@@ -7,6 +8,7 @@ pub mod environment;
 pub mod flag;
 pub mod id;
 pub mod key;
+pub mod lifetime;
 pub mod permission;
 pub mod policy;
 pub mod prerequisite;

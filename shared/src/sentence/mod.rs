@@ -21,7 +21,7 @@ pub use config::{config, prerequisites};
 pub use definition_change::{definition_changes, kind};
 pub use explanation::{Documents, Step, explanation};
 pub use segment_change::segment_changes;
-pub use serve::{percent, serve};
+pub use serve::{percent, serve, share};
 pub(crate) use shown::listed;
 pub use shown::{SENTENCE_CHARS_MAX, VALUE_CHARS_MAX, value};
 

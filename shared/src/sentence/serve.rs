@@ -78,7 +78,7 @@ pub(super) fn shares(split: &Split) -> String {
 }
 
 /// A share of a split as [`percent`], whatever number of buckets it has.
-pub(super) fn share(split: &Split, buckets: u64) -> String {
+pub fn share(split: &Split, buckets: u64) -> String {
     let scaled = buckets * u64::from(BUCKETS) / u64::from(split.total.max(1));
     match u32::try_from(scaled) {
         Ok(0) if buckets > 0 => "under 0.001 %".into(),

@@ -5,4 +5,5 @@ pub mod bundle;
 pub mod count;
 pub mod edge;
 pub mod problem;
+pub mod project_file;
 pub mod state;

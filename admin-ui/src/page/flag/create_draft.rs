@@ -210,6 +210,8 @@ impl CreateDraft {
             name: self.name.get_untracked().trim().into(),
             description: self.description.get_untracked().trim().into(),
             tags: self.tags.get_untracked(),
+            owner: None,
+            lifetime: Default::default(),
             start,
             note: Note::default(),
         })

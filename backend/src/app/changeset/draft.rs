@@ -8,6 +8,7 @@ use shared::model::change::Change;
 use shared::model::changeset::Note;
 use shared::model::flag::NAME_CHARS_MAX;
 use shared::model::id::{EnvironmentId, FlagId, ProjectId, SegmentId};
+use shared::model::key::FlagKey;
 use shared::model::permission::Permission;
 use shared::model::problem::FieldProblem;
 use shared::wire::state::StateKey;
@@ -41,6 +42,10 @@ pub(super) struct Draft {
     pub(super) reached: BTreeSet<SegmentId>,
     /// Configs and segments that may refer to others.
     pub(super) saved: Vec<Saved>,
+    /// Flags that are archived from now on.
+    pub(super) archived: Vec<(FlagId, FlagKey)>,
+    /// Whether this is its only change, so that fields need not be told apart.
+    pub(super) is_single: bool,
     /// Flags that lost variants.
     pub(super) narrower: Vec<FlagId>,
     /// Values that are rendered already: SDK keys.
@@ -76,6 +81,8 @@ impl Draft {
             segments: BTreeSet::new(),
             reached: BTreeSet::new(),
             saved: Vec::new(),
+            archived: Vec::new(),
+            is_single: true,
             narrower: Vec::new(),
             bodies: Vec::new(),
             touched: BTreeSet::new(),
@@ -109,6 +116,12 @@ impl Draft {
             Change::SaveConfig { flag, environment, version, config } => {
                 self.save_config(db, &flag, &environment, version, config).await
             }
+            Change::ReplaceVariant { flag, version, variant, with } => {
+                self.replace_variant(db, &flag, version, (&variant, &with)).await
+            }
+            Change::ArchiveFlag { flag, version } => self.archive_flag(db, &flag, version).await,
+            Change::RestoreFlag { flag, version } => self.restore_flag(db, &flag, version).await,
+            Change::DeleteFlag { flag, version } => self.delete_flag(db, &flag, version).await,
             Change::CreateSegment { definition, name } => self.create_segment(state, db, definition, name).await,
             Change::UpdateSegment { version, definition, name } => {
                 self.update_segment(db, version, definition, name).await

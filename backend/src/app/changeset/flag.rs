@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 use shared::model::change::{FlagChange, NewFlag};
 use shared::model::flag::{DESCRIPTION_CHARS_MAX, FlagConfig};
-use shared::model::id::EnvironmentId;
+use shared::model::id::{EnvironmentId, UserId};
 use shared::model::key::{EnvironmentKey, FlagKey};
+use shared::model::lifetime::{LIFETIME_DAYS_MAX, Lifetime};
 use sqlx::PgConnection;
 
 use crate::app::changeset::check_version;
@@ -15,7 +16,7 @@ use crate::error::AppError;
 use crate::state::AppState;
 use crate::store;
 use crate::store::config::NewConfig;
-use crate::store::flag::Flag;
+use crate::store::flag::{Flag, Owner};
 use crate::store::reference::Node;
 
 /// The most tags of a flag.
@@ -32,12 +33,20 @@ impl Draft {
     ) -> Result<(), AppError> {
         new.definition.validate().map_err(|problems| invalid_at("definition", problems))?;
         check_texts(&new.name, &new.description, &new.tags)?;
+        check_lifetime(new.lifetime)?;
+        let owner = match new.owner {
+            Some(owner) => self.owner(db, owner).await?,
+            None => Owner { id: self.author.user, name: self.author.name.clone() },
+        };
         let flag = Flag {
             id: state.clock.id(),
             definition: new.definition,
             name: new.name.trim().to_owned(),
             description: new.description,
             tags: new.tags,
+            owner: Some(owner),
+            lifetime: new.lifetime,
+            archived_at: None,
             version: 1,
             created_at: self.at,
             created_by: self.author.name.clone(),
@@ -74,10 +83,15 @@ impl Draft {
         after.name = update.name.map_or(after.name, |name| name.trim().to_owned());
         after.description = update.description.unwrap_or(after.description);
         after.tags = update.tags.unwrap_or(after.tags);
+        after.lifetime = update.lifetime.unwrap_or(after.lifetime);
+        if let Some(owner) = update.owner {
+            after.owner = Some(self.owner(db, owner).await?);
+        }
         after.definition.kind = update.kind.unwrap_or(after.definition.kind);
         after.definition.client_visible = update.client_visible.unwrap_or(after.definition.client_visible);
         after.definition.variants = update.variants.unwrap_or(after.definition.variants);
         check_texts(&after.name, &after.description, &after.tags)?;
+        check_lifetime(after.lifetime)?;
         after.definition.validate().map_err(AppError::Invalid)?;
         let mut problems = Vec::new();
         for stored in store::config::list(db, &[before.id]).await? {
@@ -119,7 +133,7 @@ impl Draft {
         Ok(())
     }
 
-    async fn write_config(
+    pub(super) async fn write_config(
         &mut self,
         db: &mut PgConnection,
         flag: &Flag,
@@ -127,23 +141,45 @@ impl Draft {
         before: Option<&FlagConfig>,
         config: &FlagConfig,
     ) -> Result<(), AppError> {
-        config.validate(&flag.definition).map_err(|problems| invalid_at("config", problems))?;
+        let place = self.place_of(flag, environment);
+        config.validate(&flag.definition).map_err(|problems| invalid_at(&place, problems))?;
         let shape = shape_text(config);
         let note = self.note.clone();
         let new = NewConfig { flag: flag.id, environment, config, shape, note: note.as_str() };
         store::config::save(db, new, self.author.user, self.at).await?;
         let node = Node::Config(flag.id, environment);
-        self.refer(db, node, "config", before.map(References::from), config.into()).await?;
+        self.refer(db, node, place, before.map(References::from), config.into()).await?;
         self.record(Some(environment), ("config", flag.id.uuid(), flag.definition.key.as_str()), before, Some(config))
     }
 
-    async fn flag(&self, db: &mut PgConnection, key: &FlagKey) -> Result<Flag, AppError> {
+    pub(super) async fn flag(&self, db: &mut PgConnection, key: &FlagKey) -> Result<Flag, AppError> {
         let found = store::flag::find(db, self.project, key.as_str()).await?;
         found.ok_or_else(|| AppError::not_found("flag", key))
     }
+
+    /// Where a config stands in what was asked for: a lone change has one config, of many each is named.
+    pub(super) fn place_of(&self, flag: &Flag, environment: EnvironmentId) -> String {
+        if self.is_single {
+            return "config".into();
+        }
+        let known = self.environments.iter().find(|known| known.id == environment);
+        format!("flags[{}].environments.{}", flag.definition.key, known.map_or("?", |known| &known.key))
+    }
+
+    /// Somebody who may see the project, and so can be asked about its flags.
+    async fn owner(&self, db: &mut PgConnection, id: UserId) -> Result<Owner, AppError> {
+        let nobody = || AppError::field("owner", format!("'{id}' is not a member of the project; choose one who is"));
+        let user = store::user::find(db, id).await?.ok_or_else(nobody)?;
+        let granted = store::member::list_granted(db, Some(self.project), Some(id)).await?;
+        if granted.is_empty() && !user.is_admin {
+            return Err(nobody());
+        }
+        Ok(Owner { id, name: user.name })
+    }
 }
 
-fn check_texts(name: &str, description: &str, tags: &[String]) -> Result<(), AppError> {
+/// What people write about a flag.
+pub(in crate::app) fn check_texts(name: &str, description: &str, tags: &[String]) -> Result<(), AppError> {
     check_name(name)?;
     if description.chars().count() > DESCRIPTION_CHARS_MAX || description.contains('\0') {
         let message = format!("a description has at most {DESCRIPTION_CHARS_MAX} characters");
@@ -158,6 +194,10 @@ fn check_texts(name: &str, description: &str, tags: &[String]) -> Result<(), App
             let message = format!("'{tag}': a tag has 1 to {TAG_CHARS_MAX} characters without blanks around it");
             return Err(AppError::field(format!("tags[{index}]"), message));
         }
+        if tag.contains(',') {
+            let message = format!("'{tag}': a tag has no comma, which separates tags");
+            return Err(AppError::field(format!("tags[{index}]"), message));
+        }
         if tags[..index].contains(tag) {
             return Err(AppError::field(format!("tags[{index}]"), format!("'{tag}' is there twice")));
         }
@@ -165,9 +205,18 @@ fn check_texts(name: &str, description: &str, tags: &[String]) -> Result<(), App
     Ok(())
 }
 
+fn check_lifetime(lifetime: Lifetime) -> Result<(), AppError> {
+    if lifetime.is_valid() {
+        return Ok(());
+    }
+    Err(AppError::field("lifetime", format!("a lifetime is usual, permanent, or 1 to {LIFETIME_DAYS_MAX} days")))
+}
+
 /// A flag as history keeps it: what decides its answers, and what people wrote about it.
-fn described(flag: &Flag) -> Value {
+pub(super) fn described(flag: &Flag) -> Value {
     json!({
         "definition": flag.definition, "name": flag.name, "description": flag.description, "tags": flag.tags,
+        "owner": flag.owner.as_ref().map(|owner| owner.id), "lifetime": flag.lifetime,
+        "archived": flag.archived_at.is_some(),
     })
 }

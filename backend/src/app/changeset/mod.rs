@@ -5,6 +5,7 @@
 //! is the publish lock: what is done while it is held is a handful of statements. [`set_killed`] is the same without the
 //! project lock, so that a kill waits for nobody's import.
 
+mod archive;
 mod draft;
 mod environment;
 mod flag;
@@ -17,13 +18,16 @@ mod render;
 mod sdk_key;
 mod segment;
 mod submit;
+mod variant;
 
 use std::collections::BTreeSet;
 
 pub use draft::check_name;
 pub(super) use draft::invalid_at;
+pub(super) use flag::check_texts;
 pub use kill::{KillOrder, lift_due, set_killed};
 pub use protection::Protection;
+pub(super) use render::published_bytes;
 use shared::model::change::{CHANGES_MAX, Change};
 use shared::model::changeset::{ChangesetState, Note, Via};
 use shared::model::id::{ChangesetId, EnvironmentId, FlagId, ProjectId, SdkKeyId};
@@ -104,6 +108,7 @@ pub(in crate::app) async fn prepare(
     let environments = store::environment::list(tx, project).await?;
     let now = state.clock.now();
     let mut draft = Draft::new(project, project_key, environments, author.clone(), note.clone(), now);
+    draft.is_single = writes.len() == 1;
     for write in writes {
         draft.write(state, tx, write).await?;
     }

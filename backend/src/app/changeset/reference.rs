@@ -33,7 +33,7 @@ pub(super) struct References {
 pub(super) struct Saved {
     pub(super) node: Node,
     /// Where it stands in the body; empty for the body itself.
-    place: &'static str,
+    place: String,
     references: References,
     /// Whether it refers to something that it did not before: then those who refer to it reach more.
     is_wider: bool,
@@ -78,7 +78,7 @@ impl Draft {
         &mut self,
         db: &mut PgConnection,
         node: Node,
-        place: &'static str,
+        place: impl Into<String>,
         before: Option<References>,
         references: References,
     ) -> Result<(), AppError> {
@@ -92,7 +92,7 @@ impl Draft {
         let was_wider = self.saved.iter().any(|saved| saved.node == node && saved.is_wider);
         let is_wider = was_wider || references.is_wider_than(&before.unwrap_or_default());
         self.saved.retain(|saved| saved.node != node);
-        self.saved.push(Saved { node, place, references, is_wider });
+        self.saved.push(Saved { node, place: place.into(), references, is_wider });
         Ok(())
     }
 
@@ -105,6 +105,7 @@ impl Draft {
                 store::reference::save(db, self.project, *node, &references.flags, &references.segments).await?;
             }
         }
+        self.check_archived(db).await?;
         self.check_saved(db).await?;
         let referring = self.list_referring(db).await?;
         for some in referring.chunks(NODES_AT_ONCE) {

@@ -41,6 +41,9 @@ pub(super) async fn pending(db: &mut PgConnection, draft: &Draft) -> Result<Vec<
         let key = StateKey { environment: configured.environment_id, entity: Entity::Flag(configured.flag_id) };
         wanted.insert(key, Some(text(&FlagBody { flag: configured.definition, config: configured.config })?));
     }
+    let place =
+        |flag| draft.environments.iter().map(move |e| StateKey { environment: e.id, entity: Entity::Flag(flag) });
+    wanted.extend(draft.archived.iter().flat_map(|(flag, _)| place(*flag)).map(|key| (key, None)));
     add_segments(db, draft, &mut wanted).await?;
     wanted.extend(draft.bodies.iter().map(|(key, body)| (*key, Some(body.clone()))));
 
@@ -132,9 +135,14 @@ pub(super) async fn finish(
     Ok(rows)
 }
 
+/// How many bytes a body takes where edges read it.
+pub(in crate::app) fn published_bytes(body: &impl serde::Serialize) -> Result<usize, AppError> {
+    Ok(value(u64::MAX, false, Some(&text(body)?))?.len())
+}
+
 /// Fails when a segment could not be published, also before any flag uses it.
 pub(super) fn check_segment_size(definition: &SegmentDefinition) -> Result<(), AppError> {
-    let bytes = value(u64::MAX, false, Some(&text(definition)?))?.len();
+    let bytes = published_bytes(definition)?;
     if bytes > VALUE_BYTES_MAX {
         let message = format!("{bytes} bytes to publish; at most {VALUE_BYTES_MAX} are allowed for one segment");
         return Err(AppError::field("included", message));

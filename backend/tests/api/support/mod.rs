@@ -1,5 +1,6 @@
 //! A migrated database of its own and a running app for every test.
 
+mod answers;
 mod counted;
 mod nats;
 mod server;

@@ -16,6 +16,7 @@ use backend::store::user::User;
 use backend::{leader, live, store};
 use reqwest::Method;
 use serde_json::{Value, json};
+use shared::evaluation::StateDocument;
 use shared::model::change::Change;
 use shared::model::changeset::Note;
 use shared::model::id::{EnvironmentId, ProjectId};
@@ -152,6 +153,30 @@ impl App {
         id.fetch_one(&self.state.pool).await.expect("an environment").into()
     }
 
+    /// What edges of an environment of `shop` hold, read from table `state`.
+    pub(crate) async fn published(&self, environment: &str) -> StateDocument {
+        let id = self.environment(environment).await;
+        let values: Vec<String> =
+            sqlx::query_scalar("select value from state where environment_id = $1 and not deleted order by key")
+                .bind(id.uuid())
+                .fetch_all(&self.state.pool)
+                .await
+                .expect("state");
+        let mut document = StateDocument::default();
+        for value in values {
+            let value: Value = serde_json::from_str(&value).expect("JSON");
+            let (body, killed) = (&value["body"], value["killed"].as_bool().expect("a state"));
+            if body.get("config").is_some() {
+                let mut flag = body.clone();
+                flag["killed"] = json!(killed);
+                document.flags.push(serde_json::from_value(flag).expect("a flag"));
+            } else if let Ok(segment) = serde_json::from_value(body.clone()) {
+                document.segments.push(segment);
+            }
+        }
+        document
+    }
+
     async fn user(&self, name: &str, is_admin: bool) -> User {
         let user = User {
             id: self.state.clock.id(),
@@ -192,6 +217,18 @@ impl Person {
 
     pub(crate) async fn patch(&self, path: &str, version: u64, body: Value) -> Answer {
         self.send(Method::PATCH, path, Some(body), &[("if-match", &format!("\"{version}\""))]).await
+    }
+
+    /// A body that is no JSON, on a version that was seen.
+    pub(crate) async fn put_text(&self, path: &str, version: u64, kind: &str, body: impl Into<Vec<u8>>) -> Answer {
+        let request = self.client.put(format!("http://{}/api/v1{path}", self.address));
+        let request = request.header("if-match", format!("\"{version}\"")).header("content-type", kind);
+        let request = request.header("cookie", self.cookie.clone().unwrap_or_default()).body(body.into());
+        let response = request.send().await.expect("an answer");
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        let text = response.text().await.expect("a body");
+        let body = serde_json::from_str(&text).unwrap_or(Value::Null);
+        Answer { status, headers, body, text }
     }
 
     /// The event stream as it comes in.

@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::changeset::Note;
 use crate::model::flag::{FlagConfig, FlagDefinition, FlagKind};
-use crate::model::id::FlagId;
+use crate::model::id::{ChangesetId, FlagId, UserId};
 use crate::model::key::{EnvironmentKey, FlagKey, VariantKey};
+use crate::model::lifetime::Lifetime;
 use crate::model::rule::Serve;
 use crate::model::timestamp::Timestamp;
 use crate::model::variant::{ValueType, Variant};
@@ -27,6 +28,12 @@ pub struct CreateFlag {
     /// At most 20 words of 1 to 50 characters.
     #[serde(default)]
     pub tags: Vec<String>,
+    /// Whom to ask about it, a member of the project; whoever makes it when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<UserId>,
+    /// How long it is meant to be there; as usual for its kind when absent.
+    #[serde(default)]
+    pub lifetime: Lifetime,
     /// How it starts, by environment; off where absent.
     #[serde(default)]
     pub start: BTreeMap<EnvironmentKey, StartState>,
@@ -64,15 +71,25 @@ pub struct UpdateFlag {
     /// Replaces all tags.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tags: Option<Vec<String>>,
+    /// Whom to ask about it, a member of the project.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<UserId>,
+    /// How long it is meant to be there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lifetime: Option<Lifetime>,
     /// What it is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<FlagKind>,
     /// Whether client keys may see it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_visible: Option<bool>,
-    /// Replaces all variants; those still served cannot go.
+    /// Replaces all variants; those still served cannot go unless `replacement` says what is served instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variants: Option<Vec<Variant>>,
+    /// For variants that go: what is served instead wherever they were, in all environments, and what flags that needed
+    /// them need from then on. Nobody is divided anew.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub replacement: BTreeMap<VariantKey, VariantKey>,
     /// Why; may be empty.
     #[serde(default)]
     pub note: Note,
@@ -88,6 +105,58 @@ pub struct SaveConfig {
     /// Why; may be empty.
     #[serde(default)]
     pub note: Note,
+}
+
+/// Makes a flag like another one: what decides its answers, and its configs. Rules are new ones, and users are divided
+/// anew, unless `keep_seeds`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct CopyFlag {
+    /// What applications will send.
+    pub key: FlagKey,
+    /// For people; 1 to 100 characters.
+    pub name: String,
+    /// Environments whose configs are copied; when absent all in which there is one and which the author may edit. In
+    /// others the new flag starts off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environments: Option<Vec<EnvironmentKey>>,
+    /// Whether the same users are in the same shares as of the flag copied.
+    #[serde(default)]
+    pub keep_seeds: bool,
+    /// Why; may be empty.
+    #[serde(default)]
+    pub note: Note,
+}
+
+/// Removes an archived flag for good. `If-Match` carries the flag's version.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct DeleteFlag {
+    /// The flag's key once more, typed by whoever means it.
+    pub key: String,
+    /// Why; may be empty.
+    #[serde(default)]
+    pub note: Note,
+}
+
+/// The tags of a project.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct TagList {
+    /// Those that most flags have first; at most 1,000.
+    pub items: Vec<TagSummary>,
+}
+
+/// A tag.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct TagSummary {
+    /// The word.
+    pub tag: String,
+    /// How many flags that are not archived have it.
+    pub flags: u64,
 }
 
 /// Turns a flag off at once, whatever its config says.
@@ -148,12 +217,49 @@ pub struct FlagSummary {
     pub kind: FlagKind,
     /// Words of people.
     pub tags: Vec<String>,
+    /// Whom to ask about it; nobody when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<FlagOwner>,
+    /// For `If-Match` of the flag itself.
+    pub version: u64,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it should be gone; absent when it is there to stay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends_at: Option<Timestamp>,
+    /// Since when it is archived.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub archived_at: Option<Timestamp>,
+    /// Changesets that name it and wait, at most 10; an empty list when none does.
+    #[serde(default)]
+    pub waiting: Vec<WaitingChangeset>,
     /// Last change of anything about it.
     pub changed_at: Timestamp,
     /// Who made it.
     pub changed_by: String,
     /// One per environment, in promotion order.
     pub states: Vec<FlagState>,
+}
+
+/// Whom to ask about a flag.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct FlagOwner {
+    /// Who.
+    pub id: UserId,
+    /// Their name.
+    pub name: String,
+}
+
+/// A changeset that names a flag and waits for people, or for its time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct WaitingChangeset {
+    /// Which.
+    pub changeset: ChangesetId,
+    /// Where it names the flag; absent when it changes what is the same everywhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<EnvironmentKey>,
 }
 
 /// How a flag stands in one environment, in brief.
@@ -170,6 +276,9 @@ pub struct FlagState {
     pub sentence: String,
     /// Version of the config, for `If-Match`.
     pub version: u64,
+    /// Set while it is killed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kill: Option<KillDetail>,
 }
 
 /// What most users get.
@@ -221,6 +330,18 @@ pub struct FlagDetail {
     pub description: String,
     /// Words of people.
     pub tags: Vec<String>,
+    /// Whom to ask about it; nobody when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<FlagOwner>,
+    /// How long it is meant to be there.
+    #[serde(default)]
+    pub lifetime: Lifetime,
+    /// When it should be gone; absent when it is there to stay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends_at: Option<Timestamp>,
+    /// Since when it is archived: it answers nowhere, but its configs are kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub archived_at: Option<Timestamp>,
     /// Who made it.
     pub created_by: String,
     /// When it was made.

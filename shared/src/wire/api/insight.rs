@@ -6,6 +6,7 @@ use crate::model::flag::FlagKind;
 use crate::model::id::{ProcessId, SdkKeyId};
 use crate::model::key::{EnvironmentKey, FlagKey};
 use crate::model::timestamp::Timestamp;
+use crate::wire::api::flag::FlagOwner;
 
 /// Requests for flags that an environment does not have.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,6 +95,11 @@ pub struct StaleFlag {
     pub name: String,
     /// What it is for.
     pub kind: FlagKind,
+    /// Whom to ask about it; nobody when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<FlagOwner>,
+    /// Version of the flag, for archiving it.
+    pub version: u64,
     /// How it is used and why it may go.
     pub usage: FlagUsage,
 }

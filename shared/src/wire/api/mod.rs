@@ -1,16 +1,23 @@
 //! Request and response bodies of the admin API, one file per noun.
 
+pub mod attribute;
+pub mod bulk;
 pub mod changeset;
+pub mod compare;
 pub mod count;
 pub mod edge;
 pub mod environment;
 pub mod event;
 pub mod experiment;
 pub mod flag;
+pub mod import;
 pub mod insight;
 pub mod metric;
+pub mod prerequisite;
 pub mod project;
 pub mod sdk_key;
 pub mod segment;
 pub mod session;
 pub mod setup;
+pub mod variant;
+pub mod view;

@@ -1,13 +1,16 @@
 //! Segments of a project.
 
+mod usage;
+
 use serde_json::Value;
 use shared::model::id::{ProjectId, SegmentId, UserId};
 use shared::model::segment::SegmentDefinition;
 use sqlx::PgConnection;
 use time::OffsetDateTime;
+pub use usage::{Using, count_using, list_using, list_using_segments};
 use uuid::Uuid;
 
-use crate::store::{DOCUMENT_FORMAT, StoreError, read_document, unsigned, write_document};
+use crate::store::{DOCUMENT_FORMAT, StoreError, read_document, readable, unsigned, write_document};
 
 /// The most segments of a project.
 pub const LIST_MAX: i64 = 1_000;
@@ -65,16 +68,16 @@ impl TryFrom<SegmentRow> for Segment {
 /// A segment in a list, without its keys.
 #[derive(Clone, Debug)]
 pub struct Summary {
-    /// Named by rules.
-    pub key: String,
+    /// Who is in it, without keys.
+    pub definition: SegmentDefinition,
     /// For people.
     pub name: String,
     /// Counts up with every save.
-    pub version: i64,
+    pub version: u64,
     /// How many keys are never in it.
-    pub excluded: i64,
+    pub excluded: u64,
     /// How many keys are in it.
-    pub included: i64,
+    pub included: u64,
     /// When it was saved.
     pub changed_at: OffsetDateTime,
     /// Who saved it.
@@ -85,11 +88,52 @@ pub struct Summary {
     pub used_by_segments: Vec<String>,
 }
 
-/// The segments of a project, by key.
-pub async fn list(db: &mut PgConnection, project: ProjectId) -> Result<Vec<Summary>, StoreError> {
-    let segments = sqlx::query_as!(
-        Summary,
-        r#"select segments.key, segments.name, segments.version, segments.changed_at, users.name as changed_by,
+struct SummaryRow {
+    id: Uuid,
+    key: String,
+    name: String,
+    format: i32,
+    version: i64,
+    changed_at: OffsetDateTime,
+    changed_by: String,
+    document: Value,
+    excluded: i64,
+    included: i64,
+    used_by: Vec<String>,
+    used_by_segments: Vec<String>,
+}
+
+impl TryFrom<SummaryRow> for Summary {
+    type Error = StoreError;
+
+    fn try_from(row: SummaryRow) -> Result<Self, StoreError> {
+        Ok(Self {
+            definition: read_document("segments", row.id, row.format, row.document)?,
+            name: row.name,
+            version: unsigned(row.version),
+            excluded: unsigned(row.excluded),
+            included: unsigned(row.included),
+            changed_at: row.changed_at,
+            changed_by: row.changed_by,
+            used_by: row.used_by,
+            used_by_segments: row.used_by_segments,
+        })
+    }
+}
+
+/// The segments of a project whose key or name holds `text`, by key, after one of them; a document that cannot be read
+/// never fails the list. Also where the next page begins.
+pub async fn list(
+    db: &mut PgConnection,
+    project: ProjectId,
+    text: Option<&str>,
+    after: Option<&str>,
+    limit: i64,
+) -> Result<(Vec<Summary>, Option<String>), StoreError> {
+    let rows = sqlx::query_as!(
+        SummaryRow,
+        r#"select segments.id, segments.key, segments.name, segments.format, segments.version, segments.changed_at,
+                  users.name as changed_by, segments.document - 'included' - 'excluded' as "document!",
                   coalesce(jsonb_array_length(segments.document -> 'excluded'), 0)::bigint as "excluded!",
                   coalesce(jsonb_array_length(segments.document -> 'included'), 0)::bigint as "included!",
                   array(select distinct flags.key from reference
@@ -101,14 +145,37 @@ pub async fn list(db: &mut PgConnection, project: ProjectId) -> Result<Vec<Summa
            from segments
            join users on users.id = segments.changed_by
            where segments.project_id = $1
+             and ($2::text is null or strpos(lower(segments.key), lower($2)) > 0
+                  or strpos(lower(segments.name), lower($2)) > 0)
+             and ($3::text is null or segments.key > $3)
            order by segments.key
-           limit $2"#,
+           limit $4"#,
         project.uuid(),
-        LIST_MAX,
+        text,
+        after,
+        // One more than asked for tells whether there is a next page.
+        limit + 1,
     )
     .fetch_all(db)
     .await?;
-    Ok(segments)
+    let limit = usize::try_from(limit).unwrap_or(0);
+    let last = rows.get(limit.saturating_sub(1)).filter(|_| rows.len() > limit);
+    let next = last.map(|row| row.key.clone());
+    Ok((rows.into_iter().take(limit).filter_map(|row| readable(row.try_into())).collect(), next))
+}
+
+/// How many segments of a project hold `text` in their key or name.
+pub async fn count_matching(db: &mut PgConnection, project: ProjectId, text: Option<&str>) -> Result<u64, StoreError> {
+    let count = sqlx::query_scalar!(
+        r#"select count(*) as "count!" from segments
+           where project_id = $1
+             and ($2::text is null or strpos(lower(key), lower($2)) > 0 or strpos(lower(name), lower($2)) > 0)"#,
+        project.uuid(),
+        text,
+    )
+    .fetch_one(db)
+    .await?;
+    Ok(unsigned(count))
 }
 
 /// Finds a segment of a project.
@@ -141,6 +208,52 @@ pub async fn count(db: &mut PgConnection, project: ProjectId) -> Result<i64, Sto
             .fetch_one(db)
             .await?;
     Ok(count)
+}
+
+/// A segment that a flag reaches.
+#[derive(Clone, Debug)]
+pub struct Reached {
+    /// Its key.
+    pub key: String,
+    /// Its name.
+    pub name: String,
+    /// How many flags name it, in any environment.
+    pub flags: i64,
+    /// The first of them by key.
+    pub used_by: Vec<String>,
+    /// Segments that name it.
+    pub used_by_segments: Vec<String>,
+}
+
+/// These segments of a project by key, each with who names it: at most `limit` flags.
+pub async fn list_reached(
+    db: &mut PgConnection,
+    project: ProjectId,
+    segments: &[SegmentId],
+    limit: i64,
+) -> Result<Vec<Reached>, StoreError> {
+    let ids: Vec<Uuid> = segments.iter().map(|id| id.uuid()).collect();
+    let reached = sqlx::query_as!(
+        Reached,
+        r#"select segments.key, segments.name,
+                  (select count(distinct from_flag_id) from reference
+                   where reference.to_segment_id = segments.id) as "flags!",
+                  array(select distinct flags.key from reference
+                        join flags on flags.id = reference.from_flag_id
+                        where reference.to_segment_id = segments.id order by flags.key limit $3) as "used_by!",
+                  array(select outer_segments.key from reference
+                        join segments outer_segments on outer_segments.id = reference.from_segment_id
+                        where reference.to_segment_id = segments.id order by outer_segments.key) as "used_by_segments!"
+           from segments
+           where segments.project_id = $1 and segments.id = any ($2)
+           order by segments.key"#,
+        project.uuid(),
+        &ids,
+        limit,
+    )
+    .fetch_all(db)
+    .await?;
+    Ok(reached)
 }
 
 /// Documents of these segments, for rendering.

@@ -1,5 +1,10 @@
-//! Segments.
+//! Segments: who is in them, who uses them, and what a change of one would do.
 
+mod effect;
+mod keys;
+
+pub use effect::{SegmentEffect, SegmentEnvironment, SegmentRule, SegmentUse, SegmentUses};
+pub use keys::{EditKeys, EditedKeys, KeyList, Membership, SegmentKeys, SegmentMembership};
 use serde::{Deserialize, Serialize};
 
 use crate::model::changeset::Note;
@@ -43,6 +48,18 @@ pub struct UpdateSegment {
     pub note: Note,
 }
 
+/// Gives a segment another name; who is in it stays, so no answer changes. `If-Match` carries its version.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct RenameSegment {
+    /// For people; 1 to 100 characters.
+    pub name: String,
+    /// Why; may be empty.
+    #[serde(default)]
+    pub note: Note,
+}
+
 /// A segment with who is in it and who uses it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -64,7 +81,7 @@ pub struct SegmentDetail {
     pub used_by_segments: Vec<SegmentKey>,
 }
 
-/// A segment in a list.
+/// A segment in a list, without its keys.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SegmentSummary {
@@ -78,6 +95,9 @@ pub struct SegmentSummary {
     pub excluded: u64,
     /// Keys that are in it.
     pub included: u64,
+    /// Who else is in it, in words; empty when only the included keys are.
+    #[serde(default)]
+    pub conditions: String,
     /// Last change.
     pub changed_at: Timestamp,
     /// Who made it.
@@ -89,10 +109,16 @@ pub struct SegmentSummary {
     pub used_by_segments: Vec<SegmentKey>,
 }
 
-/// The segments of a project; at most 1,000.
+/// A page of segments; a project has at most 1,000.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SegmentList {
     /// By key.
     pub items: Vec<SegmentSummary>,
+    /// Where the next page begins; absent on the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<SegmentKey>,
+    /// All segments that match.
+    #[serde(default)]
+    pub matching: u64,
 }
