@@ -35,6 +35,17 @@ pub enum AppError {
     /// Their roles do not allow it.
     #[error("this needs {0}; ask somebody who manages members for it")]
     Forbidden(String),
+    /// It is not for them to do, whatever their roles.
+    #[error("{0}")]
+    Refused(String),
+    /// It does not fit how things stand now.
+    #[error("{message}")]
+    Conflict {
+        /// Stable, in snake case.
+        code: &'static str,
+        /// What stands in the way, and the way out.
+        message: String,
+    },
     /// A write from another site.
     #[error("a write must come from the same site")]
     CrossSite,
@@ -110,6 +121,8 @@ impl AppError {
             Self::WrongCredentials => (StatusCode::UNAUTHORIZED, "wrong_credentials"),
             Self::TooManyTries { .. } => (StatusCode::TOO_MANY_REQUESTS, "too_many_tries"),
             Self::Forbidden(_) => (StatusCode::FORBIDDEN, "forbidden"),
+            Self::Refused(_) => (StatusCode::FORBIDDEN, "forbidden"),
+            Self::Conflict { code, .. } => (StatusCode::CONFLICT, *code),
             Self::CrossSite => (StatusCode::FORBIDDEN, "cross_site"),
             Self::Stale { .. } => (StatusCode::PRECONDITION_FAILED, "stale"),
             Self::IfMatchMissing => (StatusCode::PRECONDITION_REQUIRED, "if_match_missing"),

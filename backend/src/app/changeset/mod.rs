@@ -14,6 +14,7 @@ mod policy;
 mod protection;
 mod reference;
 mod render;
+mod review;
 mod sdk_key;
 mod segment;
 mod submit;
@@ -30,7 +31,7 @@ use shared::model::id::{ChangesetId, EnvironmentId, FlagId, ProjectId, SdkKeyId}
 use shared::wire::api::changeset::ChangesetDetail;
 use shared::wire::api::environment::CreateEnvironment;
 use sqlx::PgConnection;
-pub use submit::submit;
+pub use submit::{Way, ask, submit};
 use time::OffsetDateTime;
 
 use crate::app::changeset::draft::Draft;
