@@ -4,6 +4,7 @@ use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use shared::model::problem::FieldProblem;
+use shared::wire::api::flag::ConfigMerge;
 use shared::wire::problem::{self, Problem};
 use thiserror::Error;
 
@@ -58,6 +59,14 @@ pub enum AppError {
         expected: u64,
         /// The version now.
         actual: u64,
+    },
+    /// Someone else saved the same config meanwhile; both edits can be put together.
+    #[error("the config was saved meanwhile by {}: you saw version {expected}, now it is {}; put both together", merge.by, merge.theirs_version)]
+    StaleConfig {
+        /// The version that the writer saw.
+        expected: u64,
+        /// What is needed to put both edits together.
+        merge: Box<ConfigMerge>,
     },
     /// `If-Match` is needed.
     #[error("send If-Match with the version you saw, as in If-Match: \"3\"")]
@@ -124,7 +133,7 @@ impl AppError {
             Self::Refused(_) => (StatusCode::FORBIDDEN, "forbidden"),
             Self::Conflict { code, .. } => (StatusCode::CONFLICT, *code),
             Self::CrossSite => (StatusCode::FORBIDDEN, "cross_site"),
-            Self::Stale { .. } => (StatusCode::PRECONDITION_FAILED, "stale"),
+            Self::Stale { .. } | Self::StaleConfig { .. } => (StatusCode::PRECONDITION_FAILED, "stale"),
             Self::IfMatchMissing => (StatusCode::PRECONDITION_REQUIRED, "if_match_missing"),
             Self::Exists { .. } => (StatusCode::CONFLICT, "exists"),
             Self::InUse { .. } => (StatusCode::CONFLICT, "in_use"),
@@ -165,6 +174,7 @@ impl IntoResponse for AppError {
             code: code.into(),
             detail,
             errors,
+            merge: if let Self::StaleConfig { merge, .. } = &self { Some(merge.clone()) } else { None },
         };
         let mut response = (status, axum::Json(body)).into_response();
         let headers = response.headers_mut();

@@ -140,6 +140,16 @@ impl App {
         changeset::submit(&self.state, &found.expect("shop"), changes, &Note::default()).await
     }
 
+    /// Signs in as a person would.
+    pub(crate) async fn sign_in_with(&self, email: &str, password: &str) -> Person {
+        let mut person = self.nobody();
+        let answer = person.post("/session", json!({ "email": email, "password": password })).await;
+        let cookie = answer.headers.get("set-cookie").and_then(|value| value.to_str().ok());
+        let cookie = cookie.and_then(|text| text.split(';').next()).expect("a cookie");
+        person.cookie = Some(cookie.to_owned());
+        person
+    }
+
     /// The id of `shop`.
     pub(crate) async fn project(&self) -> ProjectId {
         let id = sqlx::query_scalar::<_, Uuid>("select id from projects where key = 'shop'");

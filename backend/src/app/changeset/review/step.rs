@@ -8,8 +8,9 @@ use shared::model::permission::Permission;
 use sqlx::{Acquire, PgConnection, Postgres, Transaction};
 
 use crate::app::changeset::protection::{Verdict, check_permissions};
-use crate::app::changeset::review::apply::{How, Outcome, apply_locked, author_of};
-use crate::app::changeset::review::{Tally, check_text, counts_in, lock};
+use crate::app::changeset::review::apply::{How, apply_locked, author_of};
+use crate::app::changeset::review::permit::check_break_glass;
+use crate::app::changeset::review::{Outcome, Tally, apply_waiting, check_text, counts_in, lock};
 use crate::app::changeset::submit::{check_person, digest, footprint};
 use crate::app::changeset::{Protection, Write, note_commit, prepare};
 use crate::auth::permission::InProject;
@@ -168,8 +169,7 @@ pub async fn apply(state: &AppState, who: &InProject, id: ChangesetId) -> Result
     let waiting = lock(&mut tx, who.id(), id).await?;
     check_state(&waiting, "apply", &[InReview, Approved, Suspended])?;
     check_edit(who, &waiting)?;
-    let how = How { via: Via::Approval, break_glass: None };
-    let outcome = apply_locked(state, &mut tx, who.id(), &waiting, how).await?;
+    let outcome = apply_waiting(state, &mut tx, who.id(), id, Via::Approval).await?;
     match outcome {
         Outcome::Waits(tallies) if waiting.state == InReview => Err(waits(&tallies)),
         Outcome::Waits(_) => {
@@ -189,12 +189,7 @@ pub async fn break_glass(state: &AppState, who: &InProject, id: ChangesetId, rea
     let waiting = lock(&mut tx, who.id(), id).await?;
     check_state(&waiting, "apply", &[InReview, Approved, Scheduled, Suspended])?;
     let protection = Protection::find(&mut tx, who.id()).await?;
-    for environment in waiting.environments.iter().filter(|id| protection.policy(**id).is_some()) {
-        if !who.permissions.in_environment(*environment, Permission::BreakGlass) {
-            let needed = Permission::BreakGlass;
-            return Err(AppError::Forbidden(format!("the permission {needed} in every environment it changes")));
-        }
-    }
+    check_break_glass(&protection, who, &waiting)?;
     check_edit(who, &waiting)?;
     if who.actor.user != waiting.author {
         store::review::set_break_glass_by(&mut tx, id, who.actor.user).await?;
@@ -235,7 +230,7 @@ async fn finish(state: &AppState, tx: Transaction<'_, Postgres>, outcome: &Outco
     Ok(())
 }
 
-fn check_state(waiting: &Changeset, verb: &str, from: &[ChangesetState]) -> Result<(), AppError> {
+pub(super) fn check_state(waiting: &Changeset, verb: &str, from: &[ChangesetState]) -> Result<(), AppError> {
     if from.contains(&waiting.state) {
         return Ok(());
     }
@@ -245,11 +240,7 @@ fn check_state(waiting: &Changeset, verb: &str, from: &[ChangesetState]) -> Resu
 }
 
 /// Fails when this person's approval would not count.
-pub(in crate::app) fn check_approver(
-    protection: &Protection,
-    who: &InProject,
-    waiting: &Changeset,
-) -> Result<(), AppError> {
+pub(super) fn check_approver(protection: &Protection, who: &InProject, waiting: &Changeset) -> Result<(), AppError> {
     if waiting.is_written_by(who.actor.user) {
         let message = "nobody approves what they wrote a part of; ask somebody who did not";
         return Err(AppError::Refused(message.into()));
@@ -262,7 +253,7 @@ pub(in crate::app) fn check_approver(
     Ok(())
 }
 
-fn check_writer(who: &InProject, waiting: &Changeset, what: &str) -> Result<(), AppError> {
+pub(super) fn check_writer(who: &InProject, waiting: &Changeset, what: &str) -> Result<(), AppError> {
     if waiting.is_written_by(who.actor.user) {
         return Ok(());
     }
@@ -270,7 +261,7 @@ fn check_writer(who: &InProject, waiting: &Changeset, what: &str) -> Result<(), 
 }
 
 /// Fails when the person may not edit where it changes something; elsewhere they may not have it done, either.
-fn check_edit(who: &InProject, waiting: &Changeset) -> Result<(), AppError> {
+pub(super) fn check_edit(who: &InProject, waiting: &Changeset) -> Result<(), AppError> {
     let may = |id: &EnvironmentId| who.permissions.in_environment(*id, Permission::Edit);
     if waiting.environments.iter().all(may) {
         return Ok(());
