@@ -4,6 +4,7 @@ use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use shared::model::problem::FieldProblem;
+use shared::wire::api::flag::ConfigMerge;
 use shared::wire::problem::{self, Problem};
 use thiserror::Error;
 
@@ -35,6 +36,17 @@ pub enum AppError {
     /// Their roles do not allow it.
     #[error("this needs {0}; ask somebody who manages members for it")]
     Forbidden(String),
+    /// It is not for them to do, whatever their roles.
+    #[error("{0}")]
+    Refused(String),
+    /// It does not fit how things stand now.
+    #[error("{message}")]
+    Conflict {
+        /// Stable, in snake case.
+        code: &'static str,
+        /// What stands in the way, and the way out.
+        message: String,
+    },
     /// A write from another site.
     #[error("a write must come from the same site")]
     CrossSite,
@@ -48,6 +60,7 @@ pub enum AppError {
         /// The version now.
         actual: u64,
     },
+<<<<<<< HEAD
     /// What was planned is not what would be done now.
     #[error("the project, the file or `remove` is not what was planned; plan again and look at it")]
     PlanChanged,
@@ -56,6 +69,15 @@ pub enum AppError {
     Busy {
         /// How long to wait.
         seconds: u64,
+=======
+    /// Someone else saved the same config meanwhile; both edits can be put together.
+    #[error("the config was saved meanwhile by {}: you saw version {expected}, now it is {}; put both together", merge.by, merge.theirs_version)]
+    StaleConfig {
+        /// The version that the writer saw.
+        expected: u64,
+        /// What is needed to put both edits together.
+        merge: Box<ConfigMerge>,
+>>>>>>> review
     },
     /// `If-Match` is needed.
     #[error("send If-Match with the version you saw, as in If-Match: \"3\"")]
@@ -119,10 +141,16 @@ impl AppError {
             Self::WrongCredentials => (StatusCode::UNAUTHORIZED, "wrong_credentials"),
             Self::TooManyTries { .. } => (StatusCode::TOO_MANY_REQUESTS, "too_many_tries"),
             Self::Forbidden(_) => (StatusCode::FORBIDDEN, "forbidden"),
+            Self::Refused(_) => (StatusCode::FORBIDDEN, "forbidden"),
+            Self::Conflict { code, .. } => (StatusCode::CONFLICT, *code),
             Self::CrossSite => (StatusCode::FORBIDDEN, "cross_site"),
+<<<<<<< HEAD
             Self::Stale { .. } => (StatusCode::PRECONDITION_FAILED, "stale"),
             Self::PlanChanged => (StatusCode::PRECONDITION_FAILED, "plan_changed"),
             Self::Busy { .. } => (StatusCode::TOO_MANY_REQUESTS, "busy"),
+=======
+            Self::Stale { .. } | Self::StaleConfig { .. } => (StatusCode::PRECONDITION_FAILED, "stale"),
+>>>>>>> review
             Self::IfMatchMissing => (StatusCode::PRECONDITION_REQUIRED, "if_match_missing"),
             Self::Exists { .. } => (StatusCode::CONFLICT, "exists"),
             Self::InUse { .. } => (StatusCode::CONFLICT, "in_use"),
@@ -163,6 +191,7 @@ impl IntoResponse for AppError {
             code: code.into(),
             detail,
             errors,
+            merge: if let Self::StaleConfig { merge, .. } = &self { Some(merge.clone()) } else { None },
         };
         let mut response = (status, axum::Json(body)).into_response();
         let headers = response.headers_mut();

@@ -18,6 +18,8 @@ use crate::http::openapi::ApiDoc;
 use crate::http::{
     attribute, count, edge, environment, event, exchange, experiment, flag, health, kill, loss, metric, prerequisite,
     project, sdk_key, segment, session, setup, stale, ui, unknown, view,
+    changeset, count, edge, environment, event, experiment, flag, health, kill, loss, metric, project, sdk_key,
+    segment, session, setup, stale, ui, unknown,
 };
 use crate::state::AppState;
 
@@ -44,6 +46,16 @@ pub fn api() -> OpenApiRouter<AppState> {
         .routes(routes!(flag::many::promote_flags))
         .routes(routes!(view::list_views, view::create_view))
         .routes(routes!(view::update_view, view::delete_view))
+        .routes(routes!(changeset::list_changesets, changeset::create_changeset))
+        .routes(routes!(changeset::dry_run_changeset))
+        .routes(routes!(changeset::get_changeset, changeset::update_changeset))
+        .routes(routes!(changeset::step::submit_changeset))
+        .routes(routes!(changeset::step::approve_changeset))
+        .routes(routes!(changeset::step::reject_changeset))
+        .routes(routes!(changeset::step::cancel_changeset))
+        .routes(routes!(changeset::step::apply_changeset))
+        .routes(routes!(changeset::step::break_glass))
+        .routes(routes!(changeset::step::comment_on_changeset))
         .routes(routes!(kill::kill_flag))
         .routes(routes!(kill::restore_flag))
         .routes(routes!(count::get_counts))

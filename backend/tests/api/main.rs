@@ -6,6 +6,7 @@ mod benchmark;
 mod bulk;
 mod bundle;
 mod compare;
+mod changeset;
 mod count;
 mod demo;
 mod experiment;

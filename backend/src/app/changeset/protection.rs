@@ -9,6 +9,7 @@ use shared::model::policy::Policy;
 use sqlx::PgConnection;
 
 use crate::app::changeset::Prepared;
+use crate::app::changeset::submit::check_person;
 use crate::auth::permission::{InProject, Permissions};
 use crate::error::AppError;
 use crate::store;
@@ -101,9 +102,27 @@ impl Protection {
         }
         Ok(verdict)
     }
+
+    /// Fails when the person may not pass over a policy that stands in the way; says whether one does.
+    pub(super) fn check_break_glass(&self, who: &InProject, prepared: &Prepared) -> Result<bool, AppError> {
+        check_person(who, "passes over a policy")?;
+        let mut is_broken = false;
+        for environment in prepared.touched().into_iter().chain(prepared.governed()) {
+            if self.policy(environment.id).is_none() {
+                continue;
+            }
+            is_broken = true;
+            if !who.permissions.in_environment(environment.id, Permission::BreakGlass) {
+                let needed = Permission::BreakGlass;
+                return Err(AppError::Forbidden(format!("the permission {needed} in {}", environment.key)));
+            }
+        }
+        Ok(is_broken)
+    }
 }
 
-fn check_permissions(who: &InProject, prepared: &Prepared) -> Result<(), AppError> {
+/// Fails when the person may not change what this would change.
+pub(super) fn check_permissions(who: &InProject, prepared: &Prepared) -> Result<(), AppError> {
     let needs = |permission: Permission, environment: &Environment| {
         AppError::Forbidden(format!("the permission {permission} in {}", environment.key))
     };

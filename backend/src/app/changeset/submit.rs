@@ -3,12 +3,12 @@
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use shared::model::change::Change;
-use shared::model::changeset::{ChangesetState, Note};
+use shared::model::changeset::{ChangesetState, Note, Via};
 use shared::model::id::{EnvironmentId, ProjectId};
 use shared::wire::api::changeset::ChangesetDetail;
 use sqlx::{Acquire, PgConnection};
 
-use crate::app::changeset::protection::{Protection, Verdict};
+use crate::app::changeset::protection::{Protection, Verdict, check_permissions};
 use crate::app::changeset::{Prepared, Record, Write, note_commit, prepare};
 use crate::auth::permission::InProject;
 use crate::error::AppError;
@@ -16,6 +16,17 @@ use crate::state::AppState;
 use crate::store;
 use crate::store::changeset::NewWaiting;
 use crate::store::environment::Environment;
+
+/// How somebody asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// To be applied, or put before those who have to agree.
+    Usual,
+    /// To be kept for later; nobody is asked yet.
+    Draft,
+    /// To be applied whatever the policies say, for this reason.
+    BreakGlass(String),
+}
 
 /// Applies changes of one person, all or nothing, and gives them a number; where a policy wants others to agree first,
 /// they are put before them instead, and nothing else happens.
@@ -25,23 +36,36 @@ pub async fn submit(
     changes: Vec<Change>,
     note: &Note,
 ) -> Result<ChangesetDetail, AppError> {
+    ask(state, who, changes, note, &Way::Usual).await
+}
+
+/// The same, kept for later or without waiting where that is wanted.
+pub async fn ask(
+    state: &AppState,
+    who: &InProject,
+    changes: Vec<Change>,
+    note: &Note,
+    way: &Way,
+) -> Result<ChangesetDetail, AppError> {
     let mut tx = state.pool.begin().await?;
     let mut attempt = tx.begin().await?;
+    // Before anything is written: policies and roles change only under those in force.
+    store::project::lock(&mut attempt, who.id()).await?;
+    let protection = Protection::find(&mut attempt, who.id()).await?;
     let writes = changes.iter().cloned().map(Write::from).collect();
     let prepared = prepare(state, &mut attempt, who.id(), &who.actor, writes, note).await?;
-    let protection = Protection::find(&mut attempt, who.id()).await?;
-    let done = match protection.judge(who, &prepared, note)? {
-        Verdict::Free => {
-            let record =
-                Record { id: state.clock.id(), author: Some(&who.actor), via: who.actor.via, note, break_glass: None };
+    let done = match decide(&protection, who, &prepared, note, way)? {
+        Decision::Apply { break_glass } => {
+            let id = state.clock.id();
+            let record = Record { id, author: Some(&who.actor), via: who.actor.via, note, break_glass };
             let done = prepared.apply(state, &mut attempt, record).await?;
             attempt.commit().await?;
             done
         }
-        Verdict::NeedsApproval => {
+        Decision::Keep(kept) => {
             let environments = footprint(&prepared);
             attempt.rollback().await?;
-            request(state, &mut tx, who, &changes, note, &environments).await?
+            keep(state, &mut tx, who, (&changes, note), &environments, kept).await?
         }
     };
     tx.commit().await?;
@@ -49,20 +73,52 @@ pub async fn submit(
     Ok(done)
 }
 
+/// What is to happen with what somebody asks for.
+enum Decision<'a> {
+    /// It is applied, and why it did not wait.
+    Apply { break_glass: Option<&'a str> },
+    /// It is kept as it is.
+    Keep(ChangesetState),
+}
+
+fn decide<'a>(
+    protection: &Protection,
+    who: &InProject,
+    prepared: &Prepared,
+    note: &Note,
+    way: &'a Way,
+) -> Result<Decision<'a>, AppError> {
+    match way {
+        Way::Draft => {
+            check_permissions(who, prepared)?;
+            Ok(Decision::Keep(ChangesetState::Draft))
+        }
+        Way::BreakGlass(reason) => {
+            check_permissions(who, prepared)?;
+            let is_broken = protection.check_break_glass(who, prepared)?;
+            Ok(Decision::Apply { break_glass: is_broken.then_some(reason.as_str()) })
+        }
+        Way::Usual => Ok(match protection.judge(who, prepared, note)? {
+            Verdict::Free => Decision::Apply { break_glass: None },
+            Verdict::NeedsApproval => Decision::Keep(ChangesetState::InReview),
+        }),
+    }
+}
+
 /// Environments with other answers or other rules than before.
-fn footprint(prepared: &Prepared) -> Vec<Environment> {
+pub(super) fn footprint(prepared: &Prepared) -> Vec<Environment> {
     let (touched, governed) = (prepared.touched(), prepared.governed());
     let is_in = |e: &&Environment| touched.iter().chain(&governed).any(|known| known.id == e.id);
     prepared.draft.environments.iter().filter(is_in).cloned().collect()
 }
 
-async fn request(
+async fn keep(
     state: &AppState,
     tx: &mut PgConnection,
     who: &InProject,
-    changes: &[Change],
-    note: &Note,
+    (changes, note): (&[Change], &Note),
     environments: &[Environment],
+    kept: ChangesetState,
 ) -> Result<ChangesetDetail, AppError> {
     let ids: Vec<EnvironmentId> = environments.iter().map(|environment| environment.id).collect();
     let new = NewWaiting {
@@ -70,14 +126,15 @@ async fn request(
         project: who.id(),
         author: who.actor.user,
         via: who.actor.via,
-        state: ChangesetState::InReview,
+        state: kept,
         note: note.as_str(),
         changes,
-        digest: &digest(who.id(), &ids, changes)?,
+        digest: &digest(who.id(), &ids, changes, note.as_str())?,
         environments: &ids,
         at: state.clock.now(),
     };
     store::changeset::insert_waiting(tx, &new).await?;
+    store::review::announce(tx, who.id(), new.id, kept).await?;
     Ok(ChangesetDetail {
         id: new.id,
         state: new.state,
@@ -92,20 +149,35 @@ async fn request(
     })
 }
 
-/// SHA-256 of all that an approval signs: where, on what, and what. The versions that the changes were written on are in
-/// the changes.
+/// Fails when a program asks for what only people may do.
+pub(super) fn check_person(who: &InProject, what: &str) -> Result<(), AppError> {
+    if who.actor.via == Via::Token {
+        return Err(AppError::Refused(format!(
+            "a token acts for its owner and never {what}; do it yourself, signed in"
+        )));
+    }
+    Ok(())
+}
+
+/// SHA-256 of all that an approval signs: where, on what, what, and why. The versions that the changes were written on are
+/// in the changes.
 pub(super) fn digest(
     project: ProjectId,
     environments: &[EnvironmentId],
     changes: &[Change],
+    note: &str,
 ) -> Result<Vec<u8>, AppError> {
     #[derive(Serialize)]
     struct Signed<'a> {
         project: ProjectId,
         environments: &'a [EnvironmentId],
         changes: &'a [Change],
+        note: &'a str,
     }
-    let signed = Signed { project, environments, changes };
+    // Their order in the project is no part of it.
+    let mut environments = environments.to_vec();
+    environments.sort_unstable();
+    let signed = Signed { project, environments: &environments, changes, note };
     let text = serde_json::to_vec(&signed).map_err(AppError::internal)?;
     Ok(Sha256::digest(text).to_vec())
 }
