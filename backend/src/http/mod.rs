@@ -7,6 +7,7 @@ pub mod environment;
 pub mod event;
 pub mod experiment;
 pub mod flag;
+pub mod freeze;
 pub mod health;
 pub mod input;
 pub mod kill;

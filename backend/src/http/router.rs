@@ -15,8 +15,8 @@ use utoipa_swagger_ui::{Config, SwaggerUi};
 use crate::http::input::BODY_BYTES_MAX;
 use crate::http::openapi::ApiDoc;
 use crate::http::{
-    count, edge, environment, event, experiment, flag, health, kill, loss, metric, project, sdk_key, segment, session,
-    setup, stale, ui, unknown,
+    count, edge, environment, event, experiment, flag, freeze, health, kill, loss, metric, project, sdk_key, segment,
+    session, setup, stale, ui, unknown,
 };
 use crate::state::AppState;
 
@@ -34,6 +34,8 @@ pub fn api() -> OpenApiRouter<AppState> {
         .routes(routes!(flag::save_config))
         .routes(routes!(kill::kill_flag))
         .routes(routes!(kill::restore_flag))
+        .routes(routes!(freeze::list_freezes, freeze::create_freeze))
+        .routes(routes!(freeze::update_freeze, freeze::delete_freeze))
         .routes(routes!(count::get_counts))
         .routes(routes!(count::get_count_summary))
         .routes(routes!(count::get_top_flags))

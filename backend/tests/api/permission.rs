@@ -60,6 +60,10 @@ fn table() -> Vec<(&'static str, &'static str, Needs, Option<Value>)> {
         ("get", "/projects/{project}/segments/{segment}", Viewer, None),
         ("put", "/projects/{project}/segments/{segment}", Editor, Some(json!({}))),
         ("delete", "/projects/{project}/segments/{segment}", Editor, None),
+        ("get", "/projects/{project}/freezes", Viewer, None),
+        ("post", "/projects/{project}/freezes", Admin, Some(json!({}))),
+        ("put", "/projects/{project}/freezes/{freeze}", Admin, Some(json!({}))),
+        ("delete", "/projects/{project}/freezes/{freeze}", Admin, None),
         ("get", "/projects/{project}/keys", Viewer, None),
         ("post", "/projects/{project}/keys", Admin, Some(json!({}))),
         ("post", "/projects/{project}/keys/{key}/revoke", Admin, Some(json!({}))),
@@ -108,6 +112,7 @@ async fn every_role_may_what_the_table_says_and_nothing_else() {
                 .replace("{flag}", "checkout")
                 .replace("{environment}", "production")
                 .replace("{segment}", "none")
+                .replace("{freeze}", "00000000-0000-0000-0000-000000000000")
                 .replace("{metric}", "00000000-0000-0000-0000-000000000000")
                 .replace("{key}", "00000000-0000-0000-0000-000000000000")
                 .replace("{process}", "00000000-0000-0000-0000-000000000000");

@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::model::flag::{FlagConfig, FlagDefinition, FlagKind};
-use crate::model::id::UserId;
+use crate::model::freeze::Freeze;
+use crate::model::id::{FreezeId, RuleId, UserId};
 use crate::model::key::{EnvironmentKey, FlagKey, RoleKey, SegmentKey};
 use crate::model::policy::Policy;
 use crate::model::segment::SegmentDefinition;
+use crate::model::split::Share;
 use crate::model::variant::Variant;
 
 /// The most things that one changeset may touch; larger imports are applied in slices.
@@ -42,6 +44,22 @@ pub enum Change {
         /// The whole config.
         config: FlagConfig,
     },
+    /// Gives users other shares of a flag's variants, computed from the config as it stands when it is applied, so that the
+    /// fewest of them move.
+    SetShare {
+        /// Which.
+        flag: FlagKey,
+        /// Where.
+        environment: EnvironmentKey,
+        /// The rule whose users are divided; everyone else when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rule: Option<RuleId>,
+        /// Of the config; whichever there is when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        version: Option<u64>,
+        /// What each variant gets; those not named get nothing, and the rest of the buckets belong to nobody.
+        shares: Vec<Share>,
+    },
     /// Makes a segment.
     CreateSegment {
         /// Who is in it.
@@ -72,6 +90,24 @@ pub enum Change {
         /// What a changeset needs from then on; nothing when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         policy: Option<Policy>,
+    },
+    /// Freezes environments at certain times.
+    CreateFreeze(Freeze),
+    /// Changes a freeze.
+    UpdateFreeze {
+        /// Which.
+        id: FreezeId,
+        /// Of the freeze.
+        version: u64,
+        /// All of it.
+        freeze: Freeze,
+    },
+    /// Removes a freeze.
+    DeleteFreeze {
+        /// Which.
+        id: FreezeId,
+        /// Of the freeze.
+        version: u64,
     },
     /// Makes somebody a member, gives them other roles, or takes them out.
     SetMember {

@@ -119,7 +119,7 @@ impl Draft {
         Ok(())
     }
 
-    async fn write_config(
+    pub(super) async fn write_config(
         &mut self,
         db: &mut PgConnection,
         flag: &Flag,
@@ -137,7 +137,7 @@ impl Draft {
         self.record(Some(environment), ("config", flag.id.uuid(), flag.definition.key.as_str()), before, Some(config))
     }
 
-    async fn flag(&self, db: &mut PgConnection, key: &FlagKey) -> Result<Flag, AppError> {
+    pub(super) async fn flag(&self, db: &mut PgConnection, key: &FlagKey) -> Result<Flag, AppError> {
         let found = store::flag::find(db, self.project, key.as_str()).await?;
         found.ok_or_else(|| AppError::not_found("flag", key))
     }

@@ -8,6 +8,7 @@
 mod draft;
 mod environment;
 mod flag;
+mod freeze;
 mod kill;
 mod member;
 mod policy;
@@ -16,6 +17,7 @@ mod reference;
 mod render;
 mod sdk_key;
 mod segment;
+mod share;
 mod submit;
 
 use std::collections::BTreeSet;

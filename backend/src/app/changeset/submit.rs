@@ -28,8 +28,10 @@ pub async fn submit(
     let mut tx = state.pool.begin().await?;
     let mut attempt = tx.begin().await?;
     let writes = changes.iter().cloned().map(Write::from).collect();
-    let prepared = prepare(state, &mut attempt, who.id(), &who.actor, writes, note).await?;
+    // What protects is read before the changes are written: what ends a policy or a freeze is judged by it.
+    store::project::lock(&mut attempt, who.id()).await?;
     let protection = Protection::find(&mut attempt, who.id()).await?;
+    let prepared = prepare(state, &mut attempt, who.id(), &who.actor, writes, note).await?;
     let done = match protection.judge(who, &prepared, note)? {
         Verdict::Free => {
             let record =
