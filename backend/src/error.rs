@@ -7,6 +7,7 @@ use shared::model::problem::FieldProblem;
 use shared::wire::api::flag::ConfigMerge;
 use shared::wire::problem::{self, Problem};
 use thiserror::Error;
+use time::OffsetDateTime;
 
 use crate::store::StoreError;
 
@@ -98,6 +99,18 @@ pub enum AppError {
         /// By whom.
         users: String,
     },
+    /// Nothing changes there at this time.
+    #[error("{environment} is frozen until {until} by '{freeze}'; wait until then, or remove the freeze")]
+    Frozen {
+        /// Where.
+        environment: String,
+        /// The name of the freeze.
+        freeze: String,
+        /// When it ends, on the clocks of its zone.
+        until: String,
+        /// The same as a moment.
+        until_at: OffsetDateTime,
+    },
     /// The input is understood but wrong.
     #[error("{}", invalid_text(.0))]
     Invalid(Vec<FieldProblem>),
@@ -154,6 +167,7 @@ impl AppError {
             Self::IfMatchMissing => (StatusCode::PRECONDITION_REQUIRED, "if_match_missing"),
             Self::Exists { .. } => (StatusCode::CONFLICT, "exists"),
             Self::InUse { .. } => (StatusCode::CONFLICT, "in_use"),
+            Self::Frozen { .. } => (StatusCode::CONFLICT, "frozen"),
             Self::Invalid(_) => (StatusCode::UNPROCESSABLE_ENTITY, "invalid"),
             Self::BadRequest(_) => (StatusCode::BAD_REQUEST, "bad_request"),
             Self::TooLarge(_) => (StatusCode::PAYLOAD_TOO_LARGE, "too_large"),

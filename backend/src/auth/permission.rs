@@ -67,6 +67,10 @@ pub struct CanKillFlags(pub InProject);
 #[derive(Clone, Debug)]
 pub struct CanManageEnvironments(pub InProject);
 
+/// They may freeze some environment of the project; which one is checked where the freeze is written.
+#[derive(Clone, Debug)]
+pub struct CanFreeze(pub InProject);
+
 /// They may manage SDK keys in some environment of the project; in which is checked where the key is written.
 #[derive(Clone, Debug)]
 pub struct CanManageKeys(pub InProject);
@@ -215,6 +219,16 @@ impl FromRequestParts<AppState> for CanManageEnvironments {
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, AppError> {
         let found = in_project(parts, state).await?;
         let is_met = found.permissions.in_project(Permission::ManageEnvironments);
+        found.require(Permission::ManageEnvironments, is_met).map(Self)
+    }
+}
+
+impl FromRequestParts<AppState> for CanFreeze {
+    type Rejection = AppError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, AppError> {
+        let found = in_project(parts, state).await?;
+        let is_met = found.permissions.anywhere(Permission::ManageEnvironments);
         found.require(Permission::ManageEnvironments, is_met).map(Self)
     }
 }

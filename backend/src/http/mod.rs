@@ -10,6 +10,7 @@ pub mod event;
 pub mod exchange;
 pub mod experiment;
 pub mod flag;
+pub mod freeze;
 pub mod health;
 pub mod input;
 pub mod kill;

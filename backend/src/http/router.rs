@@ -20,6 +20,8 @@ use crate::http::{
     project, sdk_key, segment, session, setup, stale, ui, unknown, view,
     changeset, count, edge, environment, event, experiment, flag, health, kill, loss, metric, project, sdk_key,
     segment, session, setup, stale, ui, unknown,
+    count, edge, environment, event, experiment, flag, freeze, health, kill, loss, metric, project, sdk_key, segment,
+    session, setup, stale, ui, unknown,
 };
 use crate::state::AppState;
 
@@ -58,6 +60,8 @@ pub fn api() -> OpenApiRouter<AppState> {
         .routes(routes!(changeset::step::comment_on_changeset))
         .routes(routes!(kill::kill_flag))
         .routes(routes!(kill::restore_flag))
+        .routes(routes!(freeze::list_freezes, freeze::create_freeze))
+        .routes(routes!(freeze::update_freeze, freeze::delete_freeze))
         .routes(routes!(count::get_counts))
         .routes(routes!(count::get_count_summary))
         .routes(routes!(count::get_top_flags))

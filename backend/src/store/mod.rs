@@ -11,6 +11,7 @@ pub mod environment;
 pub mod exchange;
 pub mod experiment;
 pub mod flag;
+pub mod freeze;
 pub mod kill;
 pub mod member;
 pub mod metric;

@@ -14,6 +14,7 @@ mod flag;
 mod flag_benchmark;
 mod flag_life;
 mod flag_list;
+mod freeze;
 mod ingest;
 mod insight;
 mod kill;

@@ -91,6 +91,7 @@ fn table() -> Vec<(&'static str, &'static str, Needs, Option<Value>)> {
         ("put", "/projects/{project}/segments/{segment}", Editor, Some(json!({}))),
         ("patch", "/projects/{project}/segments/{segment}", Editor, Some(json!({ "name": "Staff" }))),
         ("delete", "/projects/{project}/segments/{segment}", Editor, None),
+<<<<<<< HEAD
         ("get", "/projects/{project}/segments/{segment}/uses", Viewer, None),
         ("post", "/projects/{project}/segments/{segment}/effect", Viewer, Some(json!({}))),
         ("post", "/projects/{project}/segments/{segment}/keys", Editor, Some(json!({}))),
@@ -105,6 +106,12 @@ fn table() -> Vec<(&'static str, &'static str, Needs, Option<Value>)> {
         ("get", "/projects/{project}/attributes/{attribute}", Viewer, None),
         ("put", "/projects/{project}/attributes/{attribute}", Editor, Some(json!({ "type": "text" }))),
         ("delete", "/projects/{project}/attributes/{attribute}", Editor, None),
+=======
+        ("get", "/projects/{project}/freezes", Viewer, None),
+        ("post", "/projects/{project}/freezes", Admin, Some(json!({}))),
+        ("put", "/projects/{project}/freezes/{freeze}", Admin, Some(json!({}))),
+        ("delete", "/projects/{project}/freezes/{freeze}", Admin, None),
+>>>>>>> plan
         ("get", "/projects/{project}/keys", Viewer, None),
         ("post", "/projects/{project}/keys", Admin, Some(json!({}))),
         ("post", "/projects/{project}/keys/{key}/revoke", Admin, Some(json!({}))),
@@ -155,11 +162,15 @@ async fn every_role_may_what_the_table_says_and_nothing_else() {
                 .replace("{environment}", "production")
                 .replace("{segment}", "none")
 <<<<<<< HEAD
+<<<<<<< HEAD
                 .replace("{list}", "included")
                 .replace("{attribute}", "none")
 =======
                 .replace("{changeset}", "00000000-0000-0000-0000-000000000000")
 >>>>>>> review
+=======
+                .replace("{freeze}", "00000000-0000-0000-0000-000000000000")
+>>>>>>> plan
                 .replace("{metric}", "00000000-0000-0000-0000-000000000000")
                 .replace("{key}", "00000000-0000-0000-0000-000000000000")
                 .replace("{view}", "00000000-0000-0000-0000-000000000000")

@@ -5,11 +5,18 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::model::flag::{FlagConfig, FlagDefinition, FlagKind};
+<<<<<<< HEAD
 use crate::model::id::UserId;
 use crate::model::key::{EnvironmentKey, FlagKey, RoleKey, SegmentKey, VariantKey};
 use crate::model::lifetime::Lifetime;
+=======
+use crate::model::freeze::Freeze;
+use crate::model::id::{FreezeId, RuleId, UserId};
+use crate::model::key::{EnvironmentKey, FlagKey, RoleKey, SegmentKey};
+>>>>>>> plan
 use crate::model::policy::Policy;
 use crate::model::segment::SegmentDefinition;
+use crate::model::split::Share;
 use crate::model::variant::Variant;
 
 /// The most things that one changeset may touch; larger imports are applied in slices.
@@ -43,6 +50,7 @@ pub enum Change {
         /// The whole config.
         config: FlagConfig,
     },
+<<<<<<< HEAD
     /// Takes a variant away; whatever served it, or needed it of this flag, has another one from then on, everywhere.
     ReplaceVariant {
         /// Which.
@@ -74,6 +82,23 @@ pub enum Change {
         flag: FlagKey,
         /// Of the flag.
         version: u64,
+=======
+    /// Gives users other shares of a flag's variants, computed from the config as it stands when it is applied, so that the
+    /// fewest of them move.
+    SetShare {
+        /// Which.
+        flag: FlagKey,
+        /// Where.
+        environment: EnvironmentKey,
+        /// The rule whose users are divided; everyone else when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rule: Option<RuleId>,
+        /// Of the config; whichever there is when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        version: Option<u64>,
+        /// What each variant gets; those not named get nothing, and the rest of the buckets belong to nobody.
+        shares: Vec<Share>,
+>>>>>>> plan
     },
     /// Makes a segment.
     CreateSegment {
@@ -105,6 +130,24 @@ pub enum Change {
         /// What a changeset needs from then on; nothing when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         policy: Option<Policy>,
+    },
+    /// Freezes environments at certain times.
+    CreateFreeze(Freeze),
+    /// Changes a freeze.
+    UpdateFreeze {
+        /// Which.
+        id: FreezeId,
+        /// Of the freeze.
+        version: u64,
+        /// All of it.
+        freeze: Freeze,
+    },
+    /// Removes a freeze.
+    DeleteFreeze {
+        /// Which.
+        id: FreezeId,
+        /// Of the freeze.
+        version: u64,
     },
     /// Makes somebody a member, gives them other roles, or takes them out.
     SetMember {

@@ -64,6 +64,8 @@ typed_id! {
     ChangesetId,
     /// What somebody said of a changeset.
     CommentId,
+    /// A freeze of environments.
+    FreezeId,
     /// An API token.
     TokenId,
     /// A saved view of a list of flags.

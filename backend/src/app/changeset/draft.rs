@@ -107,7 +107,7 @@ impl Draft {
     }
 
     async fn change(&mut self, state: &AppState, db: &mut PgConnection, change: Change) -> Result<(), AppError> {
-        if !matches!(change, Change::SetPolicy { .. } | Change::SetMember { .. }) {
+        if !is_rule(&change) {
             self.require(Permission::Edit, None);
         }
         match change {
@@ -127,6 +127,12 @@ impl Draft {
                 self.update_segment(db, version, definition, name).await
             }
             Change::DeleteSegment { segment } => self.delete_segment(db, &segment).await,
+            Change::SetShare { flag, environment, rule, version, shares } => {
+                self.set_share(db, (&flag, &environment, rule), version, &shares).await
+            }
+            Change::CreateFreeze(freeze) => self.create_freeze(state, db, freeze).await,
+            Change::UpdateFreeze { id, version, freeze } => self.update_freeze(db, id, version, freeze).await,
+            Change::DeleteFreeze { id, version } => self.delete_freeze(db, id, version).await,
             Change::SetPolicy { environment, version, policy } => {
                 self.set_policy(db, &environment, version, policy).await
             }
@@ -169,6 +175,18 @@ impl Draft {
         });
         Ok(())
     }
+}
+
+/// Whether a change alters what people may do, and no answer; it has a permission of its own.
+fn is_rule(change: &Change) -> bool {
+    matches!(
+        change,
+        Change::SetPolicy { .. }
+            | Change::SetMember { .. }
+            | Change::CreateFreeze(_)
+            | Change::UpdateFreeze { .. }
+            | Change::DeleteFreeze { .. }
+    )
 }
 
 pub(super) fn json(value: &impl Serialize) -> Result<Value, AppError> {

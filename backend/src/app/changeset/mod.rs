@@ -10,6 +10,7 @@ mod draft;
 mod effect;
 mod environment;
 mod flag;
+mod freeze;
 mod kill;
 mod member;
 mod merge;
@@ -21,6 +22,7 @@ mod render;
 pub mod review;
 mod sdk_key;
 mod segment;
+mod share;
 mod submit;
 mod variant;
 

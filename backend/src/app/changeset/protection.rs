@@ -9,17 +9,23 @@ use shared::model::policy::Policy;
 use sqlx::PgConnection;
 
 use crate::app::changeset::Prepared;
+<<<<<<< HEAD
 use crate::app::changeset::submit::check_person;
+=======
+use crate::app::{freeze, zone};
+>>>>>>> plan
 use crate::auth::permission::{InProject, Permissions};
 use crate::error::AppError;
 use crate::store;
 use crate::store::environment::Environment;
+use crate::store::freeze::StoredFreeze;
 use crate::store::member::Granted;
 use crate::store::policy::StoredPolicy;
 
 /// Who may do what in a project, and what its environments need, as it stands in the database.
 pub struct Protection {
     policies: Vec<StoredPolicy>,
+    freezes: Vec<StoredFreeze>,
     /// By person, the whole project's role first.
     members: BTreeMap<UserId, Vec<Granted>>,
 }
@@ -46,11 +52,12 @@ impl Protection {
     /// Reads it. Hold the project's row to be sure that it stays so.
     pub(in crate::app) async fn find(db: &mut PgConnection, project: ProjectId) -> Result<Self, AppError> {
         let policies = store::policy::list(db, project).await?;
+        let freezes = store::freeze::list(db, project).await?;
         let mut members: BTreeMap<UserId, Vec<Granted>> = BTreeMap::new();
         for granted in store::member::list_granted(db, Some(project), None).await? {
             members.entry(granted.user_id).or_default().push(granted);
         }
-        Ok(Self { policies, members })
+        Ok(Self { policies, freezes, members })
     }
 
     /// What an environment needs; `None` when it is not protected.
@@ -91,6 +98,7 @@ impl Protection {
     /// Fails when the person may not ask for this at all; else says whether it may be applied at once.
     pub(in crate::app) fn judge(&self, who: &InProject, prepared: &Prepared, note: &Note) -> Result<Verdict, AppError> {
         check_permissions(who, prepared)?;
+        self.check_freezes(prepared)?;
         let mut verdict = Verdict::Free;
         for environment in prepared.touched().into_iter().chain(prepared.governed()) {
             let Some(policy) = self.policy(environment.id) else { continue };
@@ -121,8 +129,30 @@ impl Protection {
     }
 }
 
+<<<<<<< HEAD
 /// Fails when the person may not change what this would change.
 pub(super) fn check_permissions(who: &InProject, prepared: &Prepared) -> Result<(), AppError> {
+=======
+impl Protection {
+    /// Fails when a freeze holds where answers change. Rules stay free, or a freeze could never be ended.
+    pub(in crate::app) fn check_freezes(&self, prepared: &Prepared) -> Result<(), AppError> {
+        for environment in prepared.touched() {
+            if let Some((stored, until_at)) = freeze::holding(&self.freezes, &environment.key, prepared.draft.at)? {
+                let zone = zone::find(&stored.freeze.zone, "zone")?;
+                return Err(AppError::Frozen {
+                    environment: environment.key.clone(),
+                    freeze: stored.freeze.name.clone(),
+                    until: zone::shown(&zone, &stored.freeze.zone, until_at)?,
+                    until_at,
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn check_permissions(who: &InProject, prepared: &Prepared) -> Result<(), AppError> {
+>>>>>>> plan
     let needs = |permission: Permission, environment: &Environment| {
         AppError::Forbidden(format!("the permission {permission} in {}", environment.key))
     };

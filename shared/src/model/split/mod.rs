@@ -58,6 +58,17 @@ pub struct Split {
     pub ranges: Vec<BucketRange>,
 }
 
+/// What one variant gets of a split.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Share {
+    /// Which.
+    pub variant: VariantKey,
+    /// Of the split's total, usually 100,000.
+    pub buckets: u32,
+}
+
 impl Split {
     /// Buckets that a variant owns.
     pub fn share(&self, variant: &VariantKey) -> u32 {
