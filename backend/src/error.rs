@@ -23,6 +23,17 @@ pub enum AppError {
     /// Nobody is signed in.
     #[error("sign in first")]
     SignedOut,
+    /// A program's token is wrong.
+    #[error("{message}")]
+    TokenRefused {
+        /// Stable, for programs.
+        code: &'static str,
+        /// What to do about it.
+        message: &'static str,
+    },
+    /// A program asks for what only people may do.
+    #[error("only somebody who is signed in may do this; an API token cannot")]
+    PeopleOnly,
     /// E-mail or password is wrong.
     #[error("e-mail or password is not right")]
     WrongCredentials,
@@ -67,6 +78,14 @@ pub enum AppError {
         /// By whom.
         users: String,
     },
+    /// It cannot be done as things stand.
+    #[error("{message}")]
+    Conflict {
+        /// Stable, for programs.
+        code: &'static str,
+        /// Why, and the way out.
+        message: String,
+    },
     /// The input is understood but wrong.
     #[error("{}", invalid_text(.0))]
     Invalid(Vec<FieldProblem>),
@@ -98,6 +117,11 @@ impl AppError {
         Self::NotFound { noun, key: key.to_string() }
     }
 
+    /// What cannot be done as things stand.
+    pub fn conflict(code: &'static str, message: impl Into<String>) -> Self {
+        Self::Conflict { code, message: message.into() }
+    }
+
     /// A fault of ours with its cause.
     pub fn internal(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self::Internal(cause.into())
@@ -107,6 +131,8 @@ impl AppError {
         match self {
             Self::NotFound { .. } => (StatusCode::NOT_FOUND, "not_found"),
             Self::SignedOut => (StatusCode::UNAUTHORIZED, "signed_out"),
+            Self::TokenRefused { code, .. } => (StatusCode::UNAUTHORIZED, code),
+            Self::PeopleOnly => (StatusCode::FORBIDDEN, "people_only"),
             Self::WrongCredentials => (StatusCode::UNAUTHORIZED, "wrong_credentials"),
             Self::TooManyTries { .. } => (StatusCode::TOO_MANY_REQUESTS, "too_many_tries"),
             Self::Forbidden(_) => (StatusCode::FORBIDDEN, "forbidden"),
@@ -115,6 +141,7 @@ impl AppError {
             Self::IfMatchMissing => (StatusCode::PRECONDITION_REQUIRED, "if_match_missing"),
             Self::Exists { .. } => (StatusCode::CONFLICT, "exists"),
             Self::InUse { .. } => (StatusCode::CONFLICT, "in_use"),
+            Self::Conflict { code, .. } => (StatusCode::CONFLICT, code),
             Self::Invalid(_) => (StatusCode::UNPROCESSABLE_ENTITY, "invalid"),
             Self::BadRequest(_) => (StatusCode::BAD_REQUEST, "bad_request"),
             Self::TooLarge(_) => (StatusCode::PAYLOAD_TOO_LARGE, "too_large"),

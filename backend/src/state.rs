@@ -6,6 +6,7 @@ use sqlx::PgPool;
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
+use crate::auth::api_token::UnknownTokens;
 use crate::auth::limit::TryLimit;
 use crate::auth::session::SessionKeys;
 use crate::clock::Clock;
@@ -26,6 +27,8 @@ pub struct AppState {
     pub session_keys: Arc<SessionKeys>,
     /// Slows down guessing.
     pub sign_in_limit: Arc<TryLimit>,
+    /// Tokens that nobody has to look for again.
+    pub unknown_tokens: Arc<UnknownTokens>,
     /// What happens right now: edges, receipts, events for the UI.
     pub live: Arc<Live>,
     /// Figures of this process.
@@ -45,6 +48,7 @@ impl AppState {
             session_keys: Arc::new(SessionKeys::new(&config.auth.secret_bytes()?)?),
             config: Arc::new(config),
             sign_in_limit: Arc::default(),
+            unknown_tokens: Arc::default(),
             live: Arc::default(),
             metrics: Arc::default(),
             setup_code: None,

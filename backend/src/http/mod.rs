@@ -1,5 +1,6 @@
 //! HTTP: permission, input, one call into `app`, status and body. The whole API is on one screen in `router`.
 
+pub mod account;
 pub mod count;
 pub mod csv;
 pub mod edge;
@@ -9,16 +10,22 @@ pub mod experiment;
 pub mod flag;
 pub mod health;
 pub mod input;
+pub mod invite;
 pub mod kill;
 pub mod loss;
+pub mod member;
 pub mod metric;
 pub mod openapi;
 pub mod project;
+pub mod reset;
+pub mod role;
 pub mod router;
 pub mod sdk_key;
 pub mod segment;
 pub mod session;
 pub mod setup;
 pub mod stale;
+pub mod token;
 pub mod ui;
 pub mod unknown;
+pub mod user;

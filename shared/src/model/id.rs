@@ -66,6 +66,8 @@ typed_id! {
     CommentId,
     /// An API token.
     TokenId,
+    /// An invite.
+    InviteId,
     /// A metric of experiments.
     MetricId,
     /// One process of an edge; a restarted edge has a new one.

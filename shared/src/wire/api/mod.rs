@@ -1,5 +1,6 @@
 //! Request and response bodies of the admin API, one file per noun.
 
+pub mod account;
 pub mod changeset;
 pub mod count;
 pub mod edge;
@@ -8,9 +9,13 @@ pub mod event;
 pub mod experiment;
 pub mod flag;
 pub mod insight;
+pub mod member;
 pub mod metric;
 pub mod project;
+pub mod role;
 pub mod sdk_key;
 pub mod segment;
 pub mod session;
 pub mod setup;
+pub mod token;
+pub mod user;
