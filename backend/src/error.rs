@@ -25,6 +25,17 @@ pub enum AppError {
     /// Nobody is signed in.
     #[error("sign in first")]
     SignedOut,
+    /// A program's token is wrong.
+    #[error("{message}")]
+    TokenRefused {
+        /// Stable, for programs.
+        code: &'static str,
+        /// What to do about it.
+        message: &'static str,
+    },
+    /// A program asks for what only people may do.
+    #[error("only somebody who is signed in may do this; an API token cannot")]
+    PeopleOnly,
     /// E-mail or password is wrong.
     #[error("e-mail or password is not right")]
     WrongCredentials,
@@ -99,6 +110,7 @@ pub enum AppError {
         /// By whom.
         users: String,
     },
+<<<<<<< HEAD
     /// Nothing changes there at this time.
     #[error("{environment} is frozen until {until} by '{freeze}'; wait until then, or remove the freeze")]
     Frozen {
@@ -110,6 +122,15 @@ pub enum AppError {
         until: String,
         /// The same as a moment.
         until_at: OffsetDateTime,
+=======
+    /// It cannot be done as things stand.
+    #[error("{message}")]
+    Conflict {
+        /// Stable, for programs.
+        code: &'static str,
+        /// Why, and the way out.
+        message: String,
+>>>>>>> people
     },
     /// The input is understood but wrong.
     #[error("{}", invalid_text(.0))]
@@ -142,6 +163,11 @@ impl AppError {
         Self::NotFound { noun, key: key.to_string() }
     }
 
+    /// What cannot be done as things stand.
+    pub fn conflict(code: &'static str, message: impl Into<String>) -> Self {
+        Self::Conflict { code, message: message.into() }
+    }
+
     /// A fault of ours with its cause.
     pub fn internal(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self::Internal(cause.into())
@@ -151,6 +177,8 @@ impl AppError {
         match self {
             Self::NotFound { .. } => (StatusCode::NOT_FOUND, "not_found"),
             Self::SignedOut => (StatusCode::UNAUTHORIZED, "signed_out"),
+            Self::TokenRefused { code, .. } => (StatusCode::UNAUTHORIZED, code),
+            Self::PeopleOnly => (StatusCode::FORBIDDEN, "people_only"),
             Self::WrongCredentials => (StatusCode::UNAUTHORIZED, "wrong_credentials"),
             Self::TooManyTries { .. } => (StatusCode::TOO_MANY_REQUESTS, "too_many_tries"),
             Self::Forbidden(_) => (StatusCode::FORBIDDEN, "forbidden"),
@@ -167,7 +195,11 @@ impl AppError {
             Self::IfMatchMissing => (StatusCode::PRECONDITION_REQUIRED, "if_match_missing"),
             Self::Exists { .. } => (StatusCode::CONFLICT, "exists"),
             Self::InUse { .. } => (StatusCode::CONFLICT, "in_use"),
+<<<<<<< HEAD
             Self::Frozen { .. } => (StatusCode::CONFLICT, "frozen"),
+=======
+            Self::Conflict { code, .. } => (StatusCode::CONFLICT, code),
+>>>>>>> people
             Self::Invalid(_) => (StatusCode::UNPROCESSABLE_ENTITY, "invalid"),
             Self::BadRequest(_) => (StatusCode::BAD_REQUEST, "bad_request"),
             Self::TooLarge(_) => (StatusCode::PAYLOAD_TOO_LARGE, "too_large"),

@@ -1,6 +1,7 @@
 //! What a person can do, one function each. `changeset` is the only way to change what a flag answers.
 
 pub mod attribute;
+pub mod account;
 pub mod bundle;
 pub mod changeset;
 pub mod count;
@@ -12,8 +13,14 @@ pub mod flag;
 pub mod freeze;
 pub mod metric;
 pub mod prerequisite;
+pub mod invite;
+pub mod member;
+pub mod metric;
+mod noted;
 pub mod project;
 pub mod range;
+pub mod reset;
+pub mod role;
 pub mod sdk_key;
 pub mod segment;
 pub mod session;
@@ -22,3 +29,5 @@ pub mod shown;
 pub mod stale;
 pub mod view;
 pub mod zone;
+pub mod token;
+pub mod user;

@@ -25,10 +25,11 @@ pub async fn list(state: &AppState, who: &SignedIn) -> Result<ProjectList, AppEr
     let mut db = state.pool.acquire().await?;
     let projects = store::project::list(&mut db, who.user.id, who.is_admin).await?;
     let granted = store::member::list_granted(&mut db, None, Some(who.user.id)).await?;
-    let mut items = Vec::with_capacity(projects.len());
-    for project in projects {
+    let mut items = Vec::new();
+    for project in projects.into_iter().filter(|project| who.reaches(project.id)) {
         let own: Vec<_> = granted.iter().filter(|role| role.project_id == project.id).cloned().collect();
         if let Some(permissions) = Permissions::of(&own, who.is_admin) {
+            let permissions = who.scope().map_or(permissions.clone(), |scope| permissions.within(scope));
             items.push(detail_of(&mut db, project, &permissions).await?);
         }
     }
@@ -105,7 +106,9 @@ async fn detail_of(
         let allowed = Permission::ALL.into_iter().filter(may).collect();
         environment_summary(environment, is_protected, allowed)
     };
+    let may = |permission: &Permission| permissions.in_project(*permission);
     Ok(ProjectDetail {
+        permissions: Permission::ALL.into_iter().filter(may).collect(),
         key: project.key.parse().map_err(AppError::internal)?,
         flags: store::flag::count(db, project.id).await?,
         name: project.name,

@@ -21,7 +21,7 @@ pub async fn is_open(state: &AppState) -> Result<bool, AppError> {
 }
 
 /// Makes the first admin and project, and signs the admin in.
-pub async fn run(state: &AppState, body: Setup) -> Result<Started, AppError> {
+pub async fn run(state: &AppState, body: Setup, agent: &str) -> Result<Started, AppError> {
     if !is_open(state).await? {
         return Err(AppError::SetupClosed("somebody exists already; sign in"));
     }
@@ -36,7 +36,7 @@ pub async fn run(state: &AppState, body: Setup) -> Result<Started, AppError> {
     let done = project::create_in(state, &mut tx, &author, new).await?;
     tx.commit().await?;
     changeset::note_commit(state, &done);
-    session::start(state, &user).await
+    session::start(state, &user, agent).await
 }
 
 /// Makes the first admin; refused once anybody exists.
@@ -70,7 +70,7 @@ async fn insert_first(state: &AppState, tx: &mut PgConnection, user: &User) -> R
     Ok(())
 }
 
-fn check_email(email: &str) -> Result<(), AppError> {
+pub(super) fn check_email(email: &str) -> Result<(), AppError> {
     let is_email = email.split_once('@').is_some_and(|(name, host)| !name.is_empty() && !host.is_empty());
     if !is_email || email.len() > session::EMAIL_BYTES_MAX || email.contains(['\0', ' ']) {
         return Err(AppError::field("email", format!("'{email}' is not an e-mail address such as ana@example.com")));

@@ -18,12 +18,19 @@ static TURNS: Semaphore = Semaphore::const_new(4);
 /// The longest wait for a turn.
 const TURN_MAX: Duration = Duration::from_secs(5);
 
+/// Whether a password may be chosen; else the field is named.
+pub fn check(field: &str, password: &str) -> Result<(), AppError> {
+    if LENGTH.contains(&password.chars().count()) {
+        return Ok(());
+    }
+    let message = format!("a password has {} to {} characters", LENGTH.start(), LENGTH.end());
+    Err(AppError::field(field, message))
+}
+
 /// Hashes a password in PHC form, or says that its length is wrong.
 pub async fn hash(password: String) -> Result<String, AppError> {
-    if !LENGTH.contains(&password.chars().count()) {
-        let message = format!("a password has {} to {} characters", LENGTH.start(), LENGTH.end());
-        return Err(AppError::field("password", message));
-    }
+    check("password", &password)?;
+    let _turn = turn().await?;
     tokio::task::spawn_blocking(move || {
         let hash =
             Argon2::default().hash_password(password.as_bytes()).map_err(|e| AppError::internal(e.to_string()))?;

@@ -1,22 +1,17 @@
 //! Extractors named after what they prove. A handler's signature is its access rule.
 
-use std::collections::HashMap;
-
 use axum::extract::{FromRequestParts, RawPathParams};
-use axum::http::header::{COOKIE, HOST, ORIGIN};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Method};
 use shared::model::changeset::Via;
-use shared::model::id::{EnvironmentId, ProjectId, SessionId, UserId};
+use shared::model::id::{ProjectId, UserId};
 use shared::model::key::ProjectKey;
-use shared::model::permission::{Permission, PermissionSet};
-use shared::wire::api::session::UserSummary;
+use shared::model::permission::Permission;
 
-use crate::auth::session::{self, Claims};
+pub use crate::auth::allowed::Permissions;
+pub use crate::auth::credential::{SignedIn, SignedInPerson, check_same_site};
 use crate::error::AppError;
 use crate::state::AppState;
 use crate::store;
-use crate::store::member::Granted;
 use crate::store::project::Project;
 
 /// Who does something, and through what.
@@ -35,19 +30,6 @@ impl Actor {
     pub fn person(user: UserId, name: impl Into<String>) -> Self {
         Self { user, name: name.into(), via: Via::Person }
     }
-}
-
-/// Somebody is signed in.
-#[derive(Clone, Debug)]
-pub struct SignedIn {
-    /// Their session.
-    pub session: SessionId,
-    /// Who.
-    pub user: UserSummary,
-    /// May do everything everywhere.
-    pub is_admin: bool,
-    /// The cookie's own text, to renew.
-    pub claims: Claims,
 }
 
 /// They may see the project.
@@ -75,7 +57,11 @@ pub struct CanFreeze(pub InProject);
 #[derive(Clone, Debug)]
 pub struct CanManageKeys(pub InProject);
 
-/// They may do everything everywhere.
+/// They may say who is a member of the project. Of the project as a whole: a member has their role everywhere.
+#[derive(Clone, Debug)]
+pub struct CanManageMembers(pub InProject);
+
+/// They may do everything everywhere, and ask themselves: no token reaches the installation as a whole.
 #[derive(Clone, Debug)]
 pub struct CanManageInstallation(pub Actor);
 
@@ -88,55 +74,6 @@ pub struct InProject {
     pub project: Project,
     /// What they may do there.
     pub permissions: Permissions,
-}
-
-/// What somebody may do in a project.
-#[derive(Clone, Debug, Default)]
-pub struct Permissions {
-    /// Where no environment says otherwise.
-    everywhere: PermissionSet,
-    /// Of environments with a role of their own.
-    environments: HashMap<EnvironmentId, PermissionSet>,
-}
-
-impl Permissions {
-    /// What a person's roles in one project allow; `None` without any. An installation's admin may do everything but
-    /// agree to changes and pass over policies: for that, somebody has to make them a member.
-    pub fn of(granted: &[Granted], is_installation_admin: bool) -> Option<Self> {
-        let always: PermissionSet = Permission::ALL
-            .into_iter()
-            .filter(|p| is_installation_admin && !matches!(p, Permission::Approve | Permission::BreakGlass))
-            .collect();
-        if granted.is_empty() && !is_installation_admin {
-            return None;
-        }
-        let mut permissions = Self { everywhere: always.clone(), environments: HashMap::new() };
-        for role in granted {
-            let allowed = always.union(&role.permissions);
-            match role.environment_id {
-                None => permissions.everywhere = allowed,
-                Some(environment) => {
-                    permissions.environments.insert(environment, allowed);
-                }
-            }
-        }
-        Some(permissions)
-    }
-
-    /// Whether they may in the project as a whole.
-    pub fn in_project(&self, permission: Permission) -> bool {
-        self.everywhere.has(permission)
-    }
-
-    /// Whether they may in this environment.
-    pub fn in_environment(&self, environment: EnvironmentId, permission: Permission) -> bool {
-        self.environments.get(&environment).unwrap_or(&self.everywhere).has(permission)
-    }
-
-    /// Whether they may in some environment, or in the project as a whole.
-    pub fn anywhere(&self, permission: Permission) -> bool {
-        self.in_project(permission) || self.environments.values().any(|set| set.has(permission))
-    }
 }
 
 impl InProject {
@@ -160,28 +97,6 @@ impl InProject {
 
     fn require(self, permission: Permission, is_met: bool) -> Result<Self, AppError> {
         if is_met { Ok(self) } else { Err(AppError::Forbidden(format!("the permission {permission} in this project"))) }
-    }
-}
-
-impl SignedIn {
-    /// The person as history shows them.
-    pub fn actor(&self) -> Actor {
-        Actor::person(self.user.id, self.user.name.clone())
-    }
-}
-
-impl FromRequestParts<AppState> for SignedIn {
-    type Rejection = AppError;
-
-    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, AppError> {
-        check_same_site(&parts.method, &parts.headers, &state.config.server.public_url)?;
-        let now = state.clock.now();
-        let token = cookie_value(&parts.headers).ok_or(AppError::SignedOut)?;
-        let claims = state.session_keys.check(token, now).ok_or(AppError::SignedOut)?;
-        let mut db = state.pool.acquire().await?;
-        let found = store::session::find(&mut db, claims.sid, now).await?.ok_or(AppError::SignedOut)?;
-        let user = UserSummary { id: found.user_id, name: found.user_name, email: found.user_email };
-        Ok(Self { session: found.id, user, is_admin: found.is_admin, claims })
     }
 }
 
@@ -243,32 +158,27 @@ impl FromRequestParts<AppState> for CanManageKeys {
     }
 }
 
+impl FromRequestParts<AppState> for CanManageMembers {
+    type Rejection = AppError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, AppError> {
+        let found = in_project(parts, state).await?;
+        let is_met = found.permissions.in_project(Permission::ManageMembers);
+        found.require(Permission::ManageMembers, is_met).map(Self)
+    }
+}
+
 impl FromRequestParts<AppState> for CanManageInstallation {
     type Rejection = AppError;
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, AppError> {
-        let signed_in = SignedIn::from_request_parts(parts, state).await?;
-        if signed_in.is_admin {
-            Ok(Self(signed_in.actor()))
+        let person = SignedInPerson::from_request_parts(parts, state).await?;
+        if person.is_admin {
+            Ok(Self(person.actor()))
         } else {
             Err(AppError::Forbidden("an admin of the installation".into()))
         }
     }
-}
-
-/// Refuses a write that a browser sends on behalf of another site. Programs that are no browser send neither header.
-pub fn check_same_site(method: &Method, headers: &HeaderMap, public_url: &str) -> Result<(), AppError> {
-    if method.is_safe() {
-        return Ok(());
-    }
-    let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("invalid"));
-    if let Some(site) = text("sec-fetch-site") {
-        return if matches!(site, "same-origin" | "none") { Ok(()) } else { Err(AppError::CrossSite) };
-    }
-    let Some(origin) = text(ORIGIN.as_str()) else { return Ok(()) };
-    let is_own = origin == public_url.trim_end_matches('/')
-        || origin.split_once("://").is_some_and(|(_, host)| text(HOST.as_str()) == Some(host));
-    if is_own { Ok(()) } else { Err(AppError::CrossSite) }
 }
 
 /// The project of the path, for somebody who is a member of it or an admin; for others it does not exist.
@@ -282,11 +192,6 @@ async fn in_project(parts: &mut Parts, state: &AppState) -> Result<InProject, Ap
         return Err(AppError::not_found("project", key));
     }
     let mut db = state.pool.acquire().await?;
-    let found = InProject::find(&mut db, &key, signed_in.actor(), signed_in.is_admin).await?;
+    let found = signed_in.in_project(&mut db, &key).await?;
     found.ok_or_else(|| AppError::not_found("project", key))
-}
-
-fn cookie_value(headers: &HeaderMap) -> Option<&str> {
-    let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
-    cookies.flat_map(|line| line.split("; ")).find_map(|pair| pair.strip_prefix(session::COOKIE)?.strip_prefix('='))
 }

@@ -13,6 +13,8 @@ use crate::error::AppError;
 pub const COOKIE: &str = "fluxgate_session";
 /// A session that is not used ends after this.
 pub const IDLE: Duration = Duration::hours(12);
+/// Clocks of backends may differ by this much.
+pub const LEEWAY: Duration = Duration::minutes(1);
 /// A cookie older than this is renewed when used.
 pub const RENEW_AFTER: Duration = Duration::minutes(5);
 
@@ -49,13 +51,15 @@ impl SessionKeys {
         jsonwebtoken::encode(&Header::new(Algorithm::HS256), &claims, &self.signing).map_err(AppError::internal)
     }
 
-    /// What a cookie says, when it was signed here and has not ended.
+    /// What a cookie says, when it was signed here and has not ended. Another backend may have made it a moment ago, by a
+    /// clock that is ahead of this one.
     pub fn check(&self, token: &str, now: OffsetDateTime) -> Option<Claims> {
         let mut validation = Validation::new(Algorithm::HS256);
         // Compared below with the clock that tests can move.
         validation.validate_exp = false;
         let claims = jsonwebtoken::decode::<Claims>(token, &self.checking, &validation).ok()?.claims;
-        (claims.exp > now.unix_timestamp()).then_some(claims)
+        let (now, leeway) = (now.unix_timestamp(), LEEWAY.whole_seconds());
+        (claims.exp + leeway > now && claims.iat - leeway <= now).then_some(claims)
     }
 }
 
@@ -79,7 +83,18 @@ mod tests {
         let now = OffsetDateTime::UNIX_EPOCH + Duration::days(20_000);
         let token = keys.sign(session, now).expect("a token");
         assert_eq!(keys.check(&token, now).map(|claims| claims.sid), Some(session));
-        assert_eq!(keys.check(&token, now + IDLE), None);
+        assert_eq!(keys.check(&token, now + IDLE + LEEWAY), None);
         assert_eq!(SessionKeys::new(&[8; 32]).expect("keys").check(&token, now), None);
+    }
+
+    #[test]
+    fn a_cookie_of_a_backend_whose_clock_is_a_little_ahead_is_good() {
+        let keys = SessionKeys::new(&[7; 32]).expect("keys");
+        let session = SessionId::from(Uuid::from_u128(9));
+        let now = OffsetDateTime::UNIX_EPOCH + Duration::days(20_000);
+        let of = |ahead| keys.sign(session, now + ahead).expect("a token");
+        assert!(keys.check(&of(Duration::SECOND), now).is_some());
+        assert!(keys.check(&of(LEEWAY), now).is_some());
+        assert!(keys.check(&of(LEEWAY + Duration::SECOND), now).is_none());
     }
 }

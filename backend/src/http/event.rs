@@ -10,7 +10,7 @@ use axum::response::sse::{self, Sse};
 use axum::response::{AppendHeaders, IntoResponse};
 use futures::Stream;
 use serde::Deserialize;
-use shared::model::id::{EnvironmentId, ProjectId};
+use shared::model::id::{EnvironmentId, ProjectId, UserId};
 use shared::model::key::{EnvironmentKey, FlagKey, ProjectKey};
 use shared::wire::api::event::Event;
 use tokio::sync::broadcast::Receiver;
@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use utoipa::IntoParams;
 
 use crate::app;
-use crate::auth::permission::{InProject, SignedIn};
+use crate::auth::permission::SignedIn;
 use crate::error::AppError;
 use crate::http::input::Query;
 use crate::live::{Audience, LiveEvent, Watching};
@@ -56,6 +56,7 @@ pub async fn follow_events(
     let watching = watch(&state, &who, query).await?;
     let viewer = Viewer {
         events: state.live.subscribe(),
+        people: state.live.subscribe_people(),
         watching,
         projects: HashMap::new(),
         environments: HashMap::new(),
@@ -72,6 +73,7 @@ struct Viewer {
     state: AppState,
     who: SignedIn,
     events: Receiver<LiveEvent>,
+    people: Receiver<Option<UserId>>,
     watching: Option<Watching>,
     /// Whether they may see a project, as looked up within the last heartbeat.
     projects: HashMap<ProjectId, bool>,
@@ -91,7 +93,7 @@ async fn watch(state: &AppState, who: &SignedIn, query: WatchQuery) -> Result<Op
         return if is_none { Ok(None) } else { Err(AppError::field(absent, message)) };
     };
     let mut db = state.pool.acquire().await?;
-    let found = InProject::find(&mut db, project.as_str(), who.actor(), who.is_admin).await?;
+    let found = who.in_project(&mut db, project.as_str()).await?;
     let found = found.ok_or_else(|| AppError::not_found("project", &project))?;
     drop(db);
     app::count::watch(state, found.id(), &environment, &flag).await
@@ -112,11 +114,16 @@ impl Viewer {
                 () = self.state.stopping.cancelled() => return None,
                 () = tokio::time::sleep_until(self.next) => {
                     self.next = Instant::now() + HEARTBEAT;
-                    self.projects.clear();
-                    if !self.is_signed_in().await {
+                    if !self.look_again().await {
                         return None;
                     }
                     return Some(sse::Event::default().comment("hb"));
+                }
+                told = self.people.recv() => {
+                    let is_other = matches!(told, Ok(Some(person)) if person != self.who.user.id);
+                    if !is_other && !self.look_again().await {
+                        return None;
+                    }
                 }
                 event = self.events.recv() => match event {
                     Ok(event) if self.may_see(event.audience).await => {
@@ -130,11 +137,12 @@ impl Viewer {
         }
     }
 
-    /// True also while the database does not answer: what is shown is not new to them.
-    async fn is_signed_in(&self) -> bool {
+    /// Looks again at who they are and what they may see; false when the stream is to end. True also while the database
+    /// does not answer: what is shown is not new to them.
+    async fn look_again(&mut self) -> bool {
+        self.projects.clear();
         let Ok(mut db) = self.state.pool.acquire().await else { return true };
-        let found = store::session::find(&mut db, self.who.session, self.state.clock.now()).await;
-        !matches!(found, Ok(None))
+        self.who.look_again(&mut db, self.state.clock.now()).await.unwrap_or(true)
     }
 
     async fn may_see(&mut self, audience: Option<Audience>) -> bool {
@@ -143,7 +151,8 @@ impl Viewer {
         {
             return false;
         }
-        if self.who.is_admin || audience.is_none() {
+        let sees_all = self.who.is_admin && self.who.scope().is_none_or(|scope| scope.project.is_none());
+        if sees_all || audience.is_none() {
             return true;
         }
         let project = match audience {
@@ -172,6 +181,12 @@ impl Viewer {
     }
 
     async fn is_member(&self, project: ProjectId) -> bool {
+        if !self.who.reaches(project) {
+            return false;
+        }
+        if self.who.is_admin {
+            return true;
+        }
         let Ok(mut db) = self.state.pool.acquire().await else { return false };
         store::project::is_member(&mut db, project, self.who.user.id).await.unwrap_or(false)
     }

@@ -22,6 +22,8 @@ use crate::http::{
     segment, session, setup, stale, ui, unknown,
     count, edge, environment, event, experiment, flag, freeze, health, kill, loss, metric, project, sdk_key, segment,
     session, setup, stale, ui, unknown,
+    account, count, edge, environment, event, experiment, flag, health, invite, kill, loss, member, metric, project,
+    reset, role, sdk_key, segment, session, setup, stale, token, ui, unknown, user,
 };
 use crate::state::AppState;
 
@@ -30,8 +32,31 @@ pub fn api() -> OpenApiRouter<AppState> {
     OpenApiRouter::with_openapi(ApiDoc::openapi())
         .routes(routes!(setup::setup_status, setup::set_up))
         .routes(routes!(session::current_session, session::sign_in, session::sign_out))
+        .routes(routes!(account::get_account, account::update_account))
+        .routes(routes!(account::change_password))
+        .routes(routes!(account::list_sessions))
+        .routes(routes!(account::end_session))
+        .routes(routes!(account::sign_out_others))
+        .routes(routes!(token::list_own_tokens, token::create_token))
+        .routes(routes!(token::revoke_own_token))
+        .routes(routes!(token::list_tokens))
+        .routes(routes!(token::revoke_token))
+        .routes(routes!(reset::check_reset))
+        .routes(routes!(reset::reset_password))
+        .routes(routes!(invite::check_invitation))
+        .routes(routes!(invite::accept_invitation))
+        .routes(routes!(invite::list_invites, invite::create_invite))
+        .routes(routes!(invite::revoke_invite))
+        .routes(routes!(user::list_users))
+        .routes(routes!(user::update_user))
+        .routes(routes!(user::create_reset_link))
+        .routes(routes!(role::list_roles, role::create_role))
+        .routes(routes!(role::get_role, role::update_role, role::delete_role))
         .routes(routes!(project::list_projects, project::create_project))
         .routes(routes!(project::get_project))
+        .routes(routes!(member::list_members))
+        .routes(routes!(member::save_member, member::remove_member))
+        .routes(routes!(member::list_candidates))
         .routes(routes!(environment::create_environment))
         .routes(routes!(environment::get_receipt))
         .routes(routes!(flag::list_flags, flag::create_flag))

@@ -11,7 +11,7 @@ use crate::app;
 use crate::auth::permission::check_same_site;
 use crate::error::AppError;
 use crate::http::input::Body;
-use crate::http::session::with_cookie;
+use crate::http::session::{agent_of, with_cookie};
 use crate::state::AppState;
 
 /// Tells whether first run is still possible.
@@ -30,7 +30,7 @@ pub async fn set_up(
     Body(body): Body<Setup>,
 ) -> Result<Response, AppError> {
     check_same_site(&Method::POST, &headers, &state.config.server.public_url)?;
-    let started = app::setup::run(&state, body).await?;
+    let started = app::setup::run(&state, body, &agent_of(&headers)).await?;
     let body = (StatusCode::CREATED, Json(started.detail)).into_response();
     with_cookie(&state, body, &started.token)
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::app::changeset;
+use crate::app::{changeset, token};
 use crate::error::{AppError, chain};
 use crate::state::AppState;
 use crate::store;
@@ -25,6 +25,11 @@ pub(super) async fn run(state: AppState) {
             && let Err(error) = write_edges(&state).await
         {
             tracing::warn!(error = %chain(&error), "edges cannot be written down");
+        }
+        if ticks.is_multiple_of(EDGES_EVERY)
+            && let Err(error) = token::note_expired(&state).await
+        {
+            tracing::warn!(error = %chain(&error), "tokens that expired are not written down");
         }
     }
 }

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use listen::listen;
 pub use sample::EdgeSample;
-use shared::model::id::{EnvironmentId, ProcessId, ProjectId};
+use shared::model::id::{EnvironmentId, ProcessId, ProjectId, UserId};
 use shared::model::key::FlagKey;
 use shared::wire::api::edge::{EdgeDetail, EdgeEnvironment, EdgeState, ReceiptDetail};
 use shared::wire::api::event::Event;
@@ -64,6 +64,8 @@ pub enum Audience {
 pub struct Live {
     known: Mutex<Known>,
     events: broadcast::Sender<LiveEvent>,
+    /// Whose permissions, sessions or tokens changed; absent when that may be anybody.
+    people: broadcast::Sender<Option<UserId>>,
     watches: Arc<Watches>,
 }
 
@@ -95,7 +97,12 @@ struct Applied {
 
 impl Default for Live {
     fn default() -> Self {
-        Self { known: Mutex::default(), events: broadcast::channel(EVENTS_MAX).0, watches: Arc::default() }
+        Self {
+            known: Mutex::default(),
+            events: broadcast::channel(EVENTS_MAX).0,
+            people: broadcast::channel(EVENTS_MAX).0,
+            watches: Arc::default(),
+        }
     }
 }
 
@@ -109,6 +116,17 @@ impl Live {
     pub fn tell(&self, audience: Option<Audience>, event: Event) {
         let receivers = self.events.send(LiveEvent { audience, event }).unwrap_or(0);
         tracing::trace!(receivers, "told viewers");
+    }
+
+    /// Hears from now on whose permissions, sessions or tokens changed.
+    pub fn subscribe_people(&self) -> broadcast::Receiver<Option<UserId>> {
+        self.people.subscribe()
+    }
+
+    /// Tells streams that are open to look again at what somebody may see; at what anybody may when nobody is named.
+    pub fn tell_people(&self, person: Option<UserId>) {
+        let receivers = self.people.send(person).unwrap_or(0);
+        tracing::trace!(receivers, "told streams whose permissions changed");
     }
 
     /// Somebody watches a flag as long as the answer is kept; `None` when too many others are watched.

@@ -19,6 +19,23 @@ pub struct Session {
     pub user_email: String,
     /// May do everything everywhere.
     pub is_admin: bool,
+    /// When it was last used, to the minute.
+    pub last_used_at: OffsetDateTime,
+}
+
+/// A session as its owner sees it.
+#[derive(Clone, Debug)]
+pub struct OwnSession {
+    /// Its id.
+    pub id: SessionId,
+    /// When they signed in.
+    pub created_at: OffsetDateTime,
+    /// When it was last used, to the minute.
+    pub last_used_at: OffsetDateTime,
+    /// When it ends unless it is used.
+    pub expires_at: OffsetDateTime,
+    /// The browser in a few words; empty when nobody said.
+    pub agent: String,
 }
 
 /// Finds a session that has not ended, of a person who is not disabled.
@@ -26,7 +43,7 @@ pub async fn find(db: &mut PgConnection, id: SessionId, now: OffsetDateTime) -> 
     let session = sqlx::query_as!(
         Session,
         r#"select sessions.id, users.id as user_id, users.name as user_name,
-                  users.email as user_email, users.is_admin
+                  users.email as user_email, users.is_admin, sessions.last_used_at
            from sessions
            join users on users.id = sessions.user_id
            where sessions.id = $1 and sessions.expires_at > $2 and users.disabled_at is null"#,
@@ -43,21 +60,54 @@ pub async fn insert(
     db: &mut PgConnection,
     id: SessionId,
     user: UserId,
+    agent: &str,
     now: OffsetDateTime,
     expires_at: OffsetDateTime,
 ) -> Result<(), StoreError> {
     sqlx::query!("delete from sessions where expires_at < $1", now).execute(&mut *db).await?;
     sqlx::query!(
-        "insert into sessions (id, user_id, created_at, last_used_at, expires_at)
-         values ($1, $2, $3, $3, $4)",
+        "insert into sessions (id, user_id, agent, created_at, last_used_at, expires_at)
+         values ($1, $2, $3, $4, $4, $5)",
+        id.uuid(),
+        user.uuid(),
+        agent,
+        now,
+        expires_at,
+    )
+    .execute(&mut *db)
+    .await?;
+    touch(db, id, user, now).await
+}
+
+/// Notes that a session is used, and when its owner was last seen.
+pub async fn touch(db: &mut PgConnection, id: SessionId, user: UserId, now: OffsetDateTime) -> Result<(), StoreError> {
+    sqlx::query!(
+        "with used as (update sessions set last_used_at = $3 where id = $1 and last_used_at < $3)
+         update users set last_seen_at = $3 where id = $2 and (last_seen_at is null or last_seen_at < $3)",
         id.uuid(),
         user.uuid(),
         now,
-        expires_at,
     )
     .execute(db)
     .await?;
     Ok(())
+}
+
+/// The sessions of a person that have not ended, the one used last first; at most 100.
+pub async fn list(db: &mut PgConnection, user: UserId, now: OffsetDateTime) -> Result<Vec<OwnSession>, StoreError> {
+    let sessions = sqlx::query_as!(
+        OwnSession,
+        "select id, created_at, last_used_at, expires_at, agent
+         from sessions
+         where user_id = $1 and expires_at > $2
+         order by last_used_at desc, id desc
+         limit 100",
+        user.uuid(),
+        now,
+    )
+    .fetch_all(db)
+    .await?;
+    Ok(sessions)
 }
 
 /// Moves the end of a session that is being used.
@@ -73,8 +123,21 @@ pub async fn renew(
     Ok(())
 }
 
-/// Ends a session.
-pub async fn delete(db: &mut PgConnection, id: SessionId) -> Result<(), StoreError> {
-    sqlx::query!("delete from sessions where id = $1", id.uuid()).execute(db).await?;
-    Ok(())
+/// Ends a session of a person; false when it is none of theirs.
+pub async fn delete(db: &mut PgConnection, user: UserId, id: SessionId) -> Result<bool, StoreError> {
+    let done =
+        sqlx::query!("delete from sessions where user_id = $1 and id = $2", user.uuid(), id.uuid()).execute(db).await?;
+    Ok(done.rows_affected() > 0)
+}
+
+/// Ends all sessions of a person but one; all without one. Returns how many.
+pub async fn delete_others(db: &mut PgConnection, user: UserId, but: Option<SessionId>) -> Result<u64, StoreError> {
+    let done = sqlx::query!(
+        "delete from sessions where user_id = $1 and ($2::uuid is null or id <> $2)",
+        user.uuid(),
+        but.map(SessionId::uuid),
+    )
+    .execute(db)
+    .await?;
+    Ok(done.rows_affected())
 }

@@ -63,6 +63,26 @@ impl Permission {
             Self::ManageWebhooks => "manage_webhooks",
         }
     }
+
+    /// True for what decides whether a policy is met: agreeing to changes, and passing over what others have to agree to.
+    /// No token has it, and no installation admin as such.
+    pub fn governs(self) -> bool {
+        matches!(self, Self::Approve | Self::BreakGlass)
+    }
+
+    /// What it lets somebody do, as the end of a sentence that begins with "may".
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Edit => "change flags and segments, or ask for it where others have to agree",
+            Self::Kill => "turn a flag off at once, and lift that",
+            Self::Approve => "agree to what others want to change in a protected environment",
+            Self::BreakGlass => "change a protected environment without approval, with a reason",
+            Self::ManageKeys => "make, rotate and revoke SDK keys",
+            Self::ManageEnvironments => "make environments, protect them and freeze them",
+            Self::ManageMembers => "say who is a member, and with which role",
+            Self::ManageWebhooks => "say who is told of what happens",
+        }
+    }
 }
 
 impl fmt::Display for Permission {
@@ -100,6 +120,11 @@ impl PermissionSet {
     /// Those in this set, in the other, or both.
     pub fn union(&self, other: &Self) -> Self {
         self.0.union(&other.0).copied().collect()
+    }
+
+    /// Those in this set alone.
+    pub fn difference(&self, other: &Self) -> Self {
+        self.0.difference(&other.0).copied().collect()
     }
 
     /// Those in both.
@@ -148,6 +173,16 @@ impl BuiltInRole {
             Self::Editor => "editor",
             Self::Approver => "approver",
             Self::Admin => "admin",
+        }
+    }
+
+    /// The role's name, for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Viewer => "Viewer",
+            Self::Editor => "Editor",
+            Self::Approver => "Approver",
+            Self::Admin => "Admin",
         }
     }
 

@@ -56,6 +56,8 @@ pub(super) struct Draft {
     pub(super) governed: BTreeSet<EnvironmentId>,
     /// Environments whose policy was written, and must be one that can be met.
     pub(super) checked_policies: BTreeSet<EnvironmentId>,
+    /// People who managed members of the project before, and do not any more.
+    pub(super) former_managers: Vec<String>,
     /// What the author must be allowed beside editing where answers change; somewhere, where no environment is named.
     required: BTreeSet<(Permission, Option<EnvironmentId>)>,
 }
@@ -88,6 +90,7 @@ impl Draft {
             touched: BTreeSet::new(),
             governed: BTreeSet::new(),
             checked_policies: BTreeSet::new(),
+            former_managers: Vec::new(),
             required: BTreeSet::new(),
         }
     }

@@ -28,11 +28,20 @@ impl Draft {
         role: Option<RoleKey>,
         environments: BTreeMap<EnvironmentKey, RoleKey>,
     ) -> Result<(), AppError> {
-        let user = store::user::find(db, person).await?.ok_or_else(|| AppError::not_found("person", person))?;
+        let name = match role {
+            Some(_) => store::user::find(db, person).await?.map(|user| user.name),
+            // Who is out can still be taken out of a project.
+            None => store::user::name(db, person).await?,
+        };
+        let name = name.ok_or_else(|| AppError::not_found("person", person))?;
         check_version("membership", expected, store::member::version(db, self.project, person).await?)?;
         if role.is_none() && !environments.is_empty() {
             let message = "somebody who is no member has no roles in environments; give them a role in the project too";
             return Err(AppError::field("role", message));
+        }
+        let held = store::member::role(db, self.project, person).await?;
+        if held.is_none() && role.is_none() {
+            return Err(AppError::not_found("member", person));
         }
         let before = store::member::list_granted(db, Some(self.project), Some(person)).await?;
         if before.is_empty() && store::member::count(db, self.project).await? >= store::member::LIST_MAX {
@@ -51,12 +60,27 @@ impl Draft {
         let after = store::member::list_granted(db, Some(self.project), Some(person)).await?;
         self.govern(db, &before, &after).await?;
         self.require(Permission::ManageMembers, None);
-        self.record(
-            None,
-            ("member", person.uuid(), &user.name),
-            self.described(&before).as_ref(),
-            self.described(&after).as_ref(),
-        )
+        if manages(&before) && !manages(&after) {
+            self.former_managers.push(name.clone());
+        }
+        let (before, after) = (self.described(&before), self.described(&after));
+        // Of somebody who is out nothing is granted, yet there was a membership.
+        let before = before.or_else(|| held.map(|role| json!({ "role": role })));
+        self.record(None, ("member", person.uuid(), &name), before.as_ref(), after.as_ref())
+    }
+
+    /// Fails when somebody stopped managing members and nobody is left who does. An admin of the installation could still
+    /// let people in, but nobody in the project could, and it usually happens by mistake. Others may have been written
+    /// after them, so this comes last.
+    pub(super) async fn check_managers(&self, db: &mut PgConnection) -> Result<(), AppError> {
+        let Some(name) = self.former_managers.first() else { return Ok(()) };
+        let granted = store::member::list_granted(db, Some(self.project), None).await?;
+        if manages(&granted) {
+            return Ok(());
+        }
+        let message =
+            format!("{name} is the last who manages members of this project; give somebody else such a role first");
+        Err(AppError::conflict("last_manager", message))
     }
 
     /// Where the person may approve, or pass over the policy, from now on and could not before.
@@ -80,6 +104,11 @@ impl Draft {
             granted.iter().filter_map(|role| Some((key(role.environment_id?)?, role.role.as_str()))).collect();
         Some(json!({ "role": role.role, "environments": environments }))
     }
+}
+
+/// Whether one of these roles lets somebody manage the members of the whole project.
+fn manages(granted: &[Granted]) -> bool {
+    granted.iter().any(|role| role.environment_id.is_none() && role.permissions.has(Permission::ManageMembers))
 }
 
 async fn check_role(db: &mut PgConnection, field: &str, role: &RoleKey) -> Result<PermissionSet, AppError> {

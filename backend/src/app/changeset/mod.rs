@@ -129,6 +129,7 @@ pub(in crate::app) async fn prepare(
     }
     draft.check_references(tx).await?;
     draft.check_policies(tx).await?;
+    draft.check_managers(tx).await?;
     let touched: Vec<FlagId> = draft.flags.iter().copied().collect();
     store::flag::touch(tx, &touched, author.user, now).await?;
     let pending = render::pending(tx, &draft).await?;
@@ -244,7 +245,7 @@ fn applied<'a>(
 }
 
 /// Fails when somebody changed the thing since the author saw it.
-fn check_version(noun: &'static str, expected: u64, actual: u64) -> Result<(), AppError> {
+pub(in crate::app) fn check_version(noun: &'static str, expected: u64, actual: u64) -> Result<(), AppError> {
     if expected == actual { Ok(()) } else { Err(AppError::Stale { noun, expected, actual }) }
 }
 

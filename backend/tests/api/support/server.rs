@@ -214,7 +214,7 @@ impl App {
     }
 
     async fn sign_in(&self, user: &User) -> Person {
-        let started = app::session::start(&self.state, user).await.expect("a session");
+        let started = app::session::start(&self.state, user, "").await.expect("a session");
         let cookie = Some(format!("fluxgate_session={}", started.token));
         Person { client: reqwest::Client::new(), address: self.address, cookie }
     }

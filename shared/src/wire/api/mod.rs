@@ -2,6 +2,7 @@
 
 pub mod attribute;
 pub mod bulk;
+pub mod account;
 pub mod changeset;
 pub mod compare;
 pub mod count;
@@ -12,6 +13,7 @@ pub mod experiment;
 pub mod flag;
 pub mod import;
 pub mod insight;
+pub mod member;
 pub mod metric;
 pub mod prerequisite;
 pub mod freeze;
@@ -19,9 +21,12 @@ pub mod insight;
 pub mod metric;
 pub mod plan;
 pub mod project;
+pub mod role;
 pub mod sdk_key;
 pub mod segment;
 pub mod session;
 pub mod setup;
 pub mod variant;
 pub mod view;
+pub mod token;
+pub mod user;

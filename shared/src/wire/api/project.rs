@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::model::key::ProjectKey;
+use crate::model::permission::PermissionSet;
 use crate::wire::api::environment::{CreateEnvironment, EnvironmentSummary};
 
 /// Makes a project.
@@ -30,6 +31,8 @@ pub struct ProjectDetail {
     pub environments: Vec<EnvironmentSummary>,
     /// Flags that are not archived.
     pub flags: u64,
+    /// What the person asking may do in the project as a whole; see the environments for those.
+    pub permissions: PermissionSet,
     /// Whether the person asking may change flags.
     pub can_edit: bool,
     /// Whether the person asking may manage environments and SDK keys.

@@ -1,0 +1,32 @@
+//! Writing down what people do that is no changeset, in the transaction that does it.
+
+use serde_json::Value;
+use sqlx::PgConnection;
+
+use crate::auth::permission::Actor;
+use crate::error::AppError;
+use crate::state::AppState;
+use crate::store;
+use crate::store::audit::NewEvent;
+
+/// Writes down what somebody did to the installation or its people.
+pub(super) async fn note(
+    state: &AppState,
+    db: &mut PgConnection,
+    actor: &Actor,
+    kind: &'static str,
+    subject: &str,
+    detail: Value,
+) -> Result<(), AppError> {
+    let event = NewEvent {
+        at: state.clock.now(),
+        actor: Some(actor.user),
+        via: actor.via,
+        project: None,
+        kind,
+        subject,
+        detail,
+    };
+    store::audit::insert(db, &event).await?;
+    Ok(())
+}
