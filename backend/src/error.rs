@@ -72,7 +72,6 @@ pub enum AppError {
         /// The version now.
         actual: u64,
     },
-<<<<<<< HEAD
     /// What was planned is not what would be done now.
     #[error("the project, the file or `remove` is not what was planned; plan again and look at it")]
     PlanChanged,
@@ -81,7 +80,7 @@ pub enum AppError {
     Busy {
         /// How long to wait.
         seconds: u64,
-=======
+    },
     /// Someone else saved the same config meanwhile; both edits can be put together.
     #[error("the config was saved meanwhile by {}: you saw version {expected}, now it is {}; put both together", merge.by, merge.theirs_version)]
     StaleConfig {
@@ -89,7 +88,6 @@ pub enum AppError {
         expected: u64,
         /// What is needed to put both edits together.
         merge: Box<ConfigMerge>,
->>>>>>> review
     },
     /// `If-Match` is needed.
     #[error("send If-Match with the version you saw, as in If-Match: \"3\"")]
@@ -110,7 +108,6 @@ pub enum AppError {
         /// By whom.
         users: String,
     },
-<<<<<<< HEAD
     /// Nothing changes there at this time.
     #[error("{environment} is frozen until {until} by '{freeze}'; wait until then, or remove the freeze")]
     Frozen {
@@ -122,7 +119,7 @@ pub enum AppError {
         until: String,
         /// The same as a moment.
         until_at: OffsetDateTime,
-=======
+    },
     /// It cannot be done as things stand.
     #[error("{message}")]
     Conflict {
@@ -130,7 +127,6 @@ pub enum AppError {
         code: &'static str,
         /// Why, and the way out.
         message: String,
->>>>>>> people
     },
     /// The input is understood but wrong.
     #[error("{}", invalid_text(.0))]
@@ -185,21 +181,14 @@ impl AppError {
             Self::Refused(_) => (StatusCode::FORBIDDEN, "forbidden"),
             Self::Conflict { code, .. } => (StatusCode::CONFLICT, *code),
             Self::CrossSite => (StatusCode::FORBIDDEN, "cross_site"),
-<<<<<<< HEAD
-            Self::Stale { .. } => (StatusCode::PRECONDITION_FAILED, "stale"),
+            Self::Stale { .. } | Self::StaleConfig { .. } => (StatusCode::PRECONDITION_FAILED, "stale"),
             Self::PlanChanged => (StatusCode::PRECONDITION_FAILED, "plan_changed"),
             Self::Busy { .. } => (StatusCode::TOO_MANY_REQUESTS, "busy"),
-=======
-            Self::Stale { .. } | Self::StaleConfig { .. } => (StatusCode::PRECONDITION_FAILED, "stale"),
->>>>>>> review
             Self::IfMatchMissing => (StatusCode::PRECONDITION_REQUIRED, "if_match_missing"),
             Self::Exists { .. } => (StatusCode::CONFLICT, "exists"),
             Self::InUse { .. } => (StatusCode::CONFLICT, "in_use"),
-<<<<<<< HEAD
             Self::Frozen { .. } => (StatusCode::CONFLICT, "frozen"),
-=======
             Self::Conflict { code, .. } => (StatusCode::CONFLICT, code),
->>>>>>> people
             Self::Invalid(_) => (StatusCode::UNPROCESSABLE_ENTITY, "invalid"),
             Self::BadRequest(_) => (StatusCode::BAD_REQUEST, "bad_request"),
             Self::TooLarge(_) => (StatusCode::PAYLOAD_TOO_LARGE, "too_large"),

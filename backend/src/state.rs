@@ -7,11 +7,8 @@ use thiserror::Error;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-<<<<<<< HEAD
 use crate::app::exchange;
-=======
 use crate::auth::api_token::UnknownTokens;
->>>>>>> people
 use crate::auth::limit::TryLimit;
 use crate::auth::session::SessionKeys;
 use crate::clock::Clock;
@@ -32,13 +29,10 @@ pub struct AppState {
     pub session_keys: Arc<SessionKeys>,
     /// Slows down guessing.
     pub sign_in_limit: Arc<TryLimit>,
-<<<<<<< HEAD
     /// One permit for each export or import that may be under way.
     pub exchanges: Arc<Semaphore>,
-=======
     /// Tokens that nobody has to look for again.
     pub unknown_tokens: Arc<UnknownTokens>,
->>>>>>> people
     /// What happens right now: edges, receipts, events for the UI.
     pub live: Arc<Live>,
     /// Figures of this process.
@@ -58,11 +52,8 @@ impl AppState {
             session_keys: Arc::new(SessionKeys::new(&config.auth.secret_bytes()?)?),
             config: Arc::new(config),
             sign_in_limit: Arc::default(),
-<<<<<<< HEAD
             exchanges: Arc::new(Semaphore::new(exchange::AT_ONCE_MAX)),
-=======
             unknown_tokens: Arc::default(),
->>>>>>> people
             live: Arc::default(),
             metrics: Arc::default(),
             setup_code: None,

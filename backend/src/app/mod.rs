@@ -1,7 +1,7 @@
 //! What a person can do, one function each. `changeset` is the only way to change what a flag answers.
 
-pub mod attribute;
 pub mod account;
+pub mod attribute;
 pub mod bundle;
 pub mod changeset;
 pub mod count;
@@ -11,12 +11,12 @@ pub mod exchange;
 pub mod experiment;
 pub mod flag;
 pub mod freeze;
-pub mod metric;
-pub mod prerequisite;
 pub mod invite;
 pub mod member;
 pub mod metric;
+pub mod metric;
 mod noted;
+pub mod prerequisite;
 pub mod project;
 pub mod range;
 pub mod reset;
@@ -27,7 +27,7 @@ pub mod session;
 pub mod setup;
 pub mod shown;
 pub mod stale;
-pub mod view;
-pub mod zone;
 pub mod token;
 pub mod user;
+pub mod view;
+pub mod zone;

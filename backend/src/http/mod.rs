@@ -1,8 +1,8 @@
 //! HTTP: permission, input, one call into `app`, status and body. The whole API is on one screen in `router`.
 
+pub mod account;
 pub mod attribute;
 pub mod changeset;
-pub mod account;
 pub mod count;
 pub mod csv;
 pub mod edge;
@@ -33,5 +33,5 @@ pub mod stale;
 pub mod token;
 pub mod ui;
 pub mod unknown;
-pub mod view;
 pub mod user;
+pub mod view;

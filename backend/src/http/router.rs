@@ -16,14 +16,9 @@ use utoipa_swagger_ui::{Config, SwaggerUi};
 use crate::http::input::BODY_BYTES_MAX;
 use crate::http::openapi::ApiDoc;
 use crate::http::{
-    attribute, count, edge, environment, event, exchange, experiment, flag, health, kill, loss, metric, prerequisite,
-    project, sdk_key, segment, session, setup, stale, ui, unknown, view,
-    changeset, count, edge, environment, event, experiment, flag, health, kill, loss, metric, project, sdk_key,
-    segment, session, setup, stale, ui, unknown,
-    count, edge, environment, event, experiment, flag, freeze, health, kill, loss, metric, project, sdk_key, segment,
-    session, setup, stale, ui, unknown,
-    account, count, edge, environment, event, experiment, flag, health, invite, kill, loss, member, metric, project,
-    reset, role, sdk_key, segment, session, setup, stale, token, ui, unknown, user,
+    account, attribute, changeset, count, edge, environment, event, exchange, experiment, flag, freeze, health, invite,
+    kill, loss, member, metric, prerequisite, project, reset, role, sdk_key, segment, session, setup, stale, token, ui,
+    unknown, user, view,
 };
 use crate::state::AppState;
 

@@ -140,14 +140,14 @@ async fn follow_database(state: &AppState, news: &News) {
 
 async fn follow_database_once(state: &AppState, news: &News) -> Result<(), AppError> {
     let mut listener = PgListener::connect_with(&state.pool).await?;
-<<<<<<< HEAD
-    listener
-        .listen_all([store::changeset::CHANNEL, store::review::CHANNEL, store::edge::CHANNEL, ingest::CHANNEL])
-        .await?;
-=======
-    let channels = [store::changeset::CHANNEL, store::edge::CHANNEL, store::user::CHANNEL, ingest::CHANNEL];
+    let channels = [
+        store::changeset::CHANNEL,
+        store::review::CHANNEL,
+        store::edge::CHANNEL,
+        store::user::CHANNEL,
+        ingest::CHANNEL,
+    ];
     listener.listen_all(channels).await?;
->>>>>>> people
     let edges = store::edge::list(&mut *state.pool.acquire().await?).await?;
     state.live.load(edges);
     // `None` means that the connection was lost and made anew; notifications in between are gone.
@@ -159,11 +159,8 @@ async fn follow_database_once(state: &AppState, news: &News) -> Result<(), AppEr
                     tell_changed(state, revision).await?;
                 }
             }
-<<<<<<< HEAD
             store::review::CHANNEL => tell_moved(state, notification.payload()),
-=======
             store::user::CHANNEL => state.live.tell_people(notification.payload().parse().ok()),
->>>>>>> people
             store::edge::CHANNEL => {
                 if let Ok(process) = notification.payload().parse::<ProcessId>() {
                     state.live.forget(process);

@@ -292,7 +292,6 @@ pub async fn list_segments(
         .collect()
 }
 
-<<<<<<< HEAD
 /// Flags that are not archived and need any of these as a prerequisite: which one, the key of who needs it, and in which
 /// environments, in words.
 pub async fn list_needing(
@@ -315,7 +314,8 @@ pub async fn list_needing(
     .fetch_all(db)
     .await?;
     Ok(rows.into_iter().map(|row| (row.to_flag_id.into(), row.key, row.places)).collect())
-=======
+}
+
 /// Something that refers to a flag or a segment.
 #[derive(Clone, Debug)]
 pub struct DependentRow {
@@ -357,5 +357,4 @@ pub async fn list_dependents(
         environment_id: row.environment_id.map(EnvironmentId::from),
     });
     Ok(rows.collect())
->>>>>>> review
 }

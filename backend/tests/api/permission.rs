@@ -55,9 +55,7 @@ fn table() -> Vec<(&'static str, &'static str, Needs, Option<Value>)> {
         ("delete", "/projects/{project}/views/{view}", Viewer, None),
         ("post", "/projects/{project}/flags/{flag}/kill", Editor, Some(json!({}))),
         ("post", "/projects/{project}/flags/{flag}/environments/{environment}/restore", Editor, Some(json!({}))),
-<<<<<<< HEAD
         ("get", "/projects/{project}/flags/{flag}/prerequisites", Viewer, None),
-=======
         ("get", "/projects/{project}/changesets", Viewer, None),
         ("post", "/projects/{project}/changesets", Editor, Some(json!({}))),
         ("post", "/projects/{project}/changesets/dry-run", Editor, Some(json!({}))),
@@ -70,7 +68,6 @@ fn table() -> Vec<(&'static str, &'static str, Needs, Option<Value>)> {
         ("post", "/projects/{project}/changesets/{changeset}/apply", Editor, Some(json!({}))),
         ("post", "/projects/{project}/changesets/{changeset}/break-glass", Admin, Some(json!({}))),
         ("post", "/projects/{project}/changesets/{changeset}/comments", Viewer, Some(json!({}))),
->>>>>>> review
         ("get", "/projects/{project}/flags/{flag}/shares", Viewer, None),
         ("get", "/projects/{project}/counts", Viewer, None),
         ("get", "/projects/{project}/counts/summary", Viewer, None),
@@ -91,7 +88,6 @@ fn table() -> Vec<(&'static str, &'static str, Needs, Option<Value>)> {
         ("put", "/projects/{project}/segments/{segment}", Editor, Some(json!({}))),
         ("patch", "/projects/{project}/segments/{segment}", Editor, Some(json!({ "name": "Staff" }))),
         ("delete", "/projects/{project}/segments/{segment}", Editor, None),
-<<<<<<< HEAD
         ("get", "/projects/{project}/segments/{segment}/uses", Viewer, None),
         ("post", "/projects/{project}/segments/{segment}/effect", Viewer, Some(json!({}))),
         ("post", "/projects/{project}/segments/{segment}/keys", Editor, Some(json!({}))),
@@ -106,12 +102,10 @@ fn table() -> Vec<(&'static str, &'static str, Needs, Option<Value>)> {
         ("get", "/projects/{project}/attributes/{attribute}", Viewer, None),
         ("put", "/projects/{project}/attributes/{attribute}", Editor, Some(json!({ "type": "text" }))),
         ("delete", "/projects/{project}/attributes/{attribute}", Editor, None),
-=======
         ("get", "/projects/{project}/freezes", Viewer, None),
         ("post", "/projects/{project}/freezes", Admin, Some(json!({}))),
         ("put", "/projects/{project}/freezes/{freeze}", Admin, Some(json!({}))),
         ("delete", "/projects/{project}/freezes/{freeze}", Admin, None),
->>>>>>> plan
         ("get", "/projects/{project}/keys", Viewer, None),
         ("post", "/projects/{project}/keys", Admin, Some(json!({}))),
         ("post", "/projects/{project}/keys/{key}/revoke", Admin, Some(json!({}))),
@@ -161,16 +155,10 @@ async fn every_role_may_what_the_table_says_and_nothing_else() {
                 .replace("{flag}", "checkout")
                 .replace("{environment}", "production")
                 .replace("{segment}", "none")
-<<<<<<< HEAD
-<<<<<<< HEAD
                 .replace("{list}", "included")
                 .replace("{attribute}", "none")
-=======
                 .replace("{changeset}", "00000000-0000-0000-0000-000000000000")
->>>>>>> review
-=======
                 .replace("{freeze}", "00000000-0000-0000-0000-000000000000")
->>>>>>> plan
                 .replace("{metric}", "00000000-0000-0000-0000-000000000000")
                 .replace("{key}", "00000000-0000-0000-0000-000000000000")
                 .replace("{view}", "00000000-0000-0000-0000-000000000000")

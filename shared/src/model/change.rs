@@ -5,15 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::model::flag::{FlagConfig, FlagDefinition, FlagKind};
-<<<<<<< HEAD
-use crate::model::id::UserId;
-use crate::model::key::{EnvironmentKey, FlagKey, RoleKey, SegmentKey, VariantKey};
-use crate::model::lifetime::Lifetime;
-=======
 use crate::model::freeze::Freeze;
 use crate::model::id::{FreezeId, RuleId, UserId};
-use crate::model::key::{EnvironmentKey, FlagKey, RoleKey, SegmentKey};
->>>>>>> plan
+use crate::model::key::{EnvironmentKey, FlagKey, RoleKey, SegmentKey, VariantKey};
+use crate::model::lifetime::Lifetime;
 use crate::model::policy::Policy;
 use crate::model::segment::SegmentDefinition;
 use crate::model::split::Share;
@@ -50,7 +45,6 @@ pub enum Change {
         /// The whole config.
         config: FlagConfig,
     },
-<<<<<<< HEAD
     /// Takes a variant away; whatever served it, or needed it of this flag, has another one from then on, everywhere.
     ReplaceVariant {
         /// Which.
@@ -82,7 +76,7 @@ pub enum Change {
         flag: FlagKey,
         /// Of the flag.
         version: u64,
-=======
+    },
     /// Gives users other shares of a flag's variants, computed from the config as it stands when it is applied, so that the
     /// fewest of them move.
     SetShare {
@@ -98,7 +92,6 @@ pub enum Change {
         version: Option<u64>,
         /// What each variant gets; those not named get nothing, and the rest of the buckets belong to nobody.
         shares: Vec<Share>,
->>>>>>> plan
     },
     /// Makes a segment.
     CreateSegment {

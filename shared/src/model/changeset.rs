@@ -123,11 +123,7 @@ pub struct UnknownWord {
 }
 
 impl UnknownWord {
-<<<<<<< HEAD
     /// Says what the word was to stand for, and its beginning.
-=======
-    /// A word that is not one of `noun`.
->>>>>>> plan
     pub(crate) fn new(noun: &'static str, text: &str) -> Self {
         Self { noun, text: text.chars().take(60).collect() }
     }

@@ -68,13 +68,10 @@ typed_id! {
     FreezeId,
     /// An API token.
     TokenId,
-<<<<<<< HEAD
     /// A saved view of a list of flags.
     ViewId,
-=======
     /// An invite.
     InviteId,
->>>>>>> people
     /// A metric of experiments.
     MetricId,
     /// A registered context attribute.

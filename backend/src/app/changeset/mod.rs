@@ -116,16 +116,11 @@ pub(in crate::app) async fn prepare(
     let environments = store::environment::list(tx, project).await?;
     let now = state.clock.now();
     let mut draft = Draft::new(project, project_key, environments, author.clone(), note.clone(), now);
-<<<<<<< HEAD
     draft.is_single = writes.len() == 1;
-    for write in writes {
-        draft.write(state, tx, write).await?;
-=======
     let are_several = writes.len() > 1;
     for (index, write) in writes.into_iter().enumerate() {
         let is_named = are_several && matches!(write, Write::Change(_));
         draft.write(state, tx, write).await.map_err(|error| if is_named { of_change(index, error) } else { error })?;
->>>>>>> review
     }
     draft.check_references(tx).await?;
     draft.check_policies(tx).await?;

@@ -7,13 +7,11 @@ use shared::model::id::{EnvironmentId, ProjectId, UserId};
 use shared::model::permission::Permission;
 use shared::model::policy::Policy;
 use sqlx::PgConnection;
+use time::OffsetDateTime;
 
 use crate::app::changeset::Prepared;
-<<<<<<< HEAD
 use crate::app::changeset::submit::check_person;
-=======
 use crate::app::{freeze, zone};
->>>>>>> plan
 use crate::auth::permission::{InProject, Permissions};
 use crate::error::AppError;
 use crate::store;
@@ -116,7 +114,7 @@ impl Protection {
         check_person(who, "passes over a policy")?;
         let mut is_broken = false;
         for environment in prepared.touched().into_iter().chain(prepared.governed()) {
-            if self.policy(environment.id).is_none() {
+            if self.policy(environment.id).is_none() && self.frozen_until(environment, prepared)?.is_none() {
                 continue;
             }
             is_broken = true;
@@ -127,17 +125,11 @@ impl Protection {
         }
         Ok(is_broken)
     }
-}
 
-<<<<<<< HEAD
-/// Fails when the person may not change what this would change.
-pub(super) fn check_permissions(who: &InProject, prepared: &Prepared) -> Result<(), AppError> {
-=======
-impl Protection {
     /// Fails when a freeze holds where answers change. Rules stay free, or a freeze could never be ended.
     pub(in crate::app) fn check_freezes(&self, prepared: &Prepared) -> Result<(), AppError> {
         for environment in prepared.touched() {
-            if let Some((stored, until_at)) = freeze::holding(&self.freezes, &environment.key, prepared.draft.at)? {
+            if let Some((stored, until_at)) = self.frozen_until(environment, prepared)? {
                 let zone = zone::find(&stored.freeze.zone, "zone")?;
                 return Err(AppError::Frozen {
                     environment: environment.key.clone(),
@@ -149,10 +141,22 @@ impl Protection {
         }
         Ok(())
     }
+
+    /// The freeze that holds answers of an environment as they are, and when it ends.
+    fn frozen_until(
+        &self,
+        environment: &Environment,
+        prepared: &Prepared,
+    ) -> Result<Option<(&StoredFreeze, OffsetDateTime)>, AppError> {
+        if !prepared.touched().iter().any(|touched| touched.id == environment.id) {
+            return Ok(None);
+        }
+        freeze::holding(&self.freezes, &environment.key, prepared.draft.at)
+    }
 }
 
-fn check_permissions(who: &InProject, prepared: &Prepared) -> Result<(), AppError> {
->>>>>>> plan
+/// Fails when the person may not change what this would change.
+pub(super) fn check_permissions(who: &InProject, prepared: &Prepared) -> Result<(), AppError> {
     let needs = |permission: Permission, environment: &Environment| {
         AppError::Forbidden(format!("the permission {permission} in {}", environment.key))
     };

@@ -53,22 +53,11 @@ pub async fn ask(
     store::project::lock(&mut attempt, who.id()).await?;
     let protection = Protection::find(&mut attempt, who.id()).await?;
     let writes = changes.iter().cloned().map(Write::from).collect();
-<<<<<<< HEAD
     let prepared = prepare(state, &mut attempt, who.id(), &who.actor, writes, note).await?;
     let done = match decide(&protection, who, &prepared, note, way)? {
         Decision::Apply { break_glass } => {
             let id = state.clock.id();
             let record = Record { id, author: Some(&who.actor), via: who.actor.via, note, break_glass };
-=======
-    // What protects is read before the changes are written: what ends a policy or a freeze is judged by it.
-    store::project::lock(&mut attempt, who.id()).await?;
-    let protection = Protection::find(&mut attempt, who.id()).await?;
-    let prepared = prepare(state, &mut attempt, who.id(), &who.actor, writes, note).await?;
-    let done = match protection.judge(who, &prepared, note)? {
-        Verdict::Free => {
-            let record =
-                Record { id: state.clock.id(), author: Some(&who.actor), via: who.actor.via, note, break_glass: None };
->>>>>>> plan
             let done = prepared.apply(state, &mut attempt, record).await?;
             attempt.commit().await?;
             done

@@ -1,8 +1,8 @@
 //! Request and response bodies of the admin API, one file per noun.
 
+pub mod account;
 pub mod attribute;
 pub mod bulk;
-pub mod account;
 pub mod changeset;
 pub mod compare;
 pub mod count;
@@ -11,22 +11,22 @@ pub mod environment;
 pub mod event;
 pub mod experiment;
 pub mod flag;
+pub mod freeze;
 pub mod import;
+pub mod insight;
 pub mod insight;
 pub mod member;
 pub mod metric;
-pub mod prerequisite;
-pub mod freeze;
-pub mod insight;
 pub mod metric;
 pub mod plan;
+pub mod prerequisite;
 pub mod project;
 pub mod role;
 pub mod sdk_key;
 pub mod segment;
 pub mod session;
 pub mod setup;
-pub mod variant;
-pub mod view;
 pub mod token;
 pub mod user;
+pub mod variant;
+pub mod view;
