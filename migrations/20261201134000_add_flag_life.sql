@@ -23,6 +23,8 @@ alter table flags
     add column words tsvector generated always as (flag_words(key, name, description, tags)) stored;
 
 create index flags_owner on flags (owner_id);
+-- How many there are, without a look at their documents.
+create index flags_living on flags (project_id) where archived_at is null;
 
 -- Which flags a changeset that waits names, so that lists can say so. Follows the changeset, whoever writes it.
 create table changeset_flags (

@@ -113,7 +113,8 @@ async fn no_flag_comes_to_need_itself_and_a_diamond_is_fine() {
     ana.put(path, 1, json!({ "config": config(&["a"], &[]) })).await.expect(200);
 
     let refused = app.apply(vec![save("a", "development", 1, &["b"]), save("b", "development", 1, &["a"])]).await;
-    assert_eq!(fields_of(refused.expect_err("a cycle")), ["config.prerequisites[0].flag"; 2]);
+    let places = ["a", "b"].map(|key| format!("flags[{key}].environments.development.prerequisites[0].flag"));
+    assert_eq!(fields_of(refused.expect_err("a cycle")), places);
     let turned = vec![save("d", "staging", 1, &["b"]), save("b", "staging", 2, &[])];
     app.apply(turned).await.expect("only in between would b and d need each other");
     let flag = ana.get("/projects/shop/flags/a").await.body;

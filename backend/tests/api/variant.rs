@@ -109,10 +109,12 @@ async fn a_replacement_may_be_a_new_variant_but_not_one_that_is_not_there() {
     let ana = app.ana().await;
     theme(&ana).await;
     let wrong = json!({ "variants": variants(&["blue", "none"]), "replacement": { "red": "purple" } });
-    assert_eq!(ana.patch(THEME, 1, wrong).await.expect(422).fields(), ["with"]);
+    assert_eq!(ana.patch(THEME, 1, wrong).await.expect(422).fields(), ["replacement.red"]);
     let wrong = json!({ "variants": variants(&["blue", "red", "none"]), "replacement": { "red": "blue" } });
     assert_eq!(ana.patch(THEME, 1, wrong).await.expect(422).fields(), ["replacement.red"]);
     assert_eq!(ana.get(THEME).await.body["version"], 1, "nothing was written");
+    let wrong = json!({ "replacement": { "purple": "blue" } });
+    assert_eq!(ana.patch(THEME, 1, wrong).await.expect(422).fields(), ["replacement.purple"]);
     let change = json!({ "variants": variants(&["blue", "purple", "none"]), "replacement": { "red": "purple" } });
     ana.patch(THEME, 1, change).await.expect(200);
     let answers = app.answers("staging", "theme", 50).await;

@@ -11,7 +11,7 @@ use shared::model::problem::Problems;
 use shared::model::segment::SegmentDefinition;
 use shared::sentence;
 use shared::wire::api::changeset::ChangesetDetail;
-use shared::wire::api::compare::{ComparedState, ComparisonPage, FlagComparison, Promote};
+use shared::wire::api::compare::{ComparedState, ComparisonPage, FlagComparison, Promote, PromotedFlag};
 use shared::wire::api::flag::StateShape;
 use shared::wire::state::{Entity, StateKey};
 use sqlx::PgConnection;
@@ -25,6 +25,7 @@ use crate::error::AppError;
 use crate::state::AppState;
 use crate::store;
 use crate::store::config::StoredConfig;
+use crate::store::environment::Environment;
 use crate::store::flag::Flag;
 use crate::store::kill::Kill;
 use crate::store::reference::Node;
@@ -66,11 +67,7 @@ pub async fn compare(state: &AppState, who: &InProject, query: CompareQuery) -> 
     let project = who.id();
     let mut db = state.pool.acquire().await?;
     let environments = store::environment::list(&mut db, project).await?;
-    let find = |key: &EnvironmentKey| {
-        let found = environments.iter().find(|environment| environment.key == key.as_str());
-        found.map(|environment| environment.id).ok_or_else(|| AppError::not_found("environment", key))
-    };
-    let (from, to) = (find(&query.from)?, find(&query.to)?);
+    let (from, to) = (find(&environments, &query.from)?, find(&environments, &query.to)?);
     check_apart(&query.from, &query.to)?;
     let CompareQuery { q, differs, after, limit, .. } = query;
     let list = FlagQuery { q, after, limit, sort: Some(Sort::Key), ..FlagQuery::default() };
@@ -97,46 +94,25 @@ pub async fn promote(state: &AppState, who: &InProject, body: Promote) -> Result
     }
     let mut db = state.pool.acquire().await?;
     let environments = store::environment::list(&mut db, who.id()).await?;
-    let find = |key: &EnvironmentKey| {
-        let found = environments.iter().find(|environment| environment.key == key.as_str());
-        found.map(|environment| environment.id).ok_or_else(|| AppError::not_found("environment", key))
-    };
-    let (from, to) = (find(&body.from)?, find(&body.to)?);
+    let (from, to) = (find(&environments, &body.from)?, find(&environments, &body.to)?);
     let keys: Vec<String> = body.flags.iter().map(|flag| flag.key.to_string()).collect();
     let flags = store::flag::list_by_key(&mut db, who.id(), &keys).await?;
-    let flags: HashMap<&str, &Flag> = flags.iter().map(|flag| (flag.definition.key.as_str(), flag)).collect();
-    let ids: Vec<FlagId> = flags.values().map(|flag| flag.id).collect();
+    let living = flags.iter().filter(|flag| flag.archived_at.is_none());
+    let flags: HashMap<&str, FlagId> = living.map(|flag| (flag.definition.key.as_str(), flag.id)).collect();
+    let ids: Vec<FlagId> = flags.values().copied().collect();
     let configs = store::config::list(&mut db, &ids).await?;
     drop(db);
-    let config = |flag: &Flag, environment| {
-        configs.iter().find(|config| config.flag_id == flag.id && config.environment_id == environment)
-    };
+    let configs: HashMap<_, _> =
+        configs.into_iter().map(|config| ((config.flag_id, config.environment_id), config)).collect();
+    let config = |key: &FlagKey, environment| configs.get(&(*flags.get(key.as_str())?, environment));
     let (mut changes, mut problems, mut seen) = (Vec::new(), Problems::default(), HashSet::new());
     for (index, wanted) in body.flags.iter().enumerate() {
-        let flag = flags.get(wanted.key.as_str()).filter(|flag| flag.archived_at.is_none());
         if !seen.insert(&wanted.key) {
             problems.add(format_args!("flags[{index}].key"), format!("'{}' is there twice", wanted.key));
             continue;
         }
-        let Some(source) = flag.and_then(|flag| config(flag, from)) else {
-            let message = format!("flag '{}' has no config in {}", wanted.key, body.from);
-            problems.add(format_args!("flags[{index}].key"), message);
-            continue;
-        };
-        let target = flag.and_then(|flag| config(flag, to));
-        let version = target.map_or(0, |target| target.version);
-        if version != wanted.version {
-            let thing = format!("{} in {}", wanted.key, body.to);
-            problems.add(format_args!("flags[{index}].version"), stale(thing, wanted.version, version));
-        }
-        if let Some(seen) = wanted.from_version.filter(|seen| *seen != source.version) {
-            let thing = format!("{} in {}", wanted.key, body.from);
-            problems.add(format_args!("flags[{index}].from_version"), stale(thing, seen, source.version));
-        }
-        if target.is_none_or(|target| target.config != source.config) {
-            let (flag, environment, config) = (wanted.key.clone(), body.to.clone(), source.config.clone());
-            changes.push(Change::SaveConfig { flag, environment, version, config });
-        }
+        let (source, target) = (config(&wanted.key, from), config(&wanted.key, to));
+        changes.extend(promotion(index, wanted, (&body.from, source), (&body.to, target), &mut problems));
     }
     problems.into_result().map_err(AppError::Invalid)?;
     if changes.is_empty() {
@@ -144,6 +120,34 @@ pub async fn promote(state: &AppState, who: &InProject, body: Promote) -> Result
         return Err(AppError::field("flags", message));
     }
     changeset::submit(state, who, changes, &body.note).await
+}
+
+/// What brings one flag over; nothing when it is the same there, or something is wrong.
+fn promotion(
+    index: usize,
+    wanted: &PromotedFlag,
+    (from, source): (&EnvironmentKey, Option<&StoredConfig>),
+    (to, target): (&EnvironmentKey, Option<&StoredConfig>),
+    problems: &mut Problems,
+) -> Option<Change> {
+    let Some(source) = source else {
+        problems.add(format_args!("flags[{index}].key"), format!("flag '{}' has no config in {from}", wanted.key));
+        return None;
+    };
+    let version = target.map_or(0, |target| target.version);
+    if version != wanted.version {
+        let message = stale(format!("{} in {to}", wanted.key), wanted.version, version);
+        problems.add(format_args!("flags[{index}].version"), message);
+    }
+    if let Some(seen) = wanted.from_version.filter(|seen| *seen != source.version) {
+        let message = stale(format!("{} in {from}", wanted.key), seen, source.version);
+        problems.add(format_args!("flags[{index}].from_version"), message);
+    }
+    if target.is_some_and(|target| target.config == source.config) {
+        return None;
+    }
+    let (flag, environment, config) = (wanted.key.clone(), to.clone(), source.config.clone());
+    Some(Change::SaveConfig { flag, environment, version, config })
 }
 
 impl Sides {
@@ -226,6 +230,11 @@ impl Sides {
         let needed = config.prerequisites.iter().map(|prerequisite| &prerequisite.flag);
         needed.filter(|key| !self.present.contains(key.as_str())).cloned().collect()
     }
+}
+
+fn find(environments: &[Environment], key: &EnvironmentKey) -> Result<EnvironmentId, AppError> {
+    let found = environments.iter().find(|environment| environment.key == key.as_str());
+    found.map(|environment| environment.id).ok_or_else(|| AppError::not_found("environment", key))
 }
 
 fn check_apart(from: &EnvironmentKey, to: &EnvironmentKey) -> Result<(), AppError> {

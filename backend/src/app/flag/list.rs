@@ -16,7 +16,7 @@ use crate::state::AppState;
 use crate::store;
 use crate::store::config::StoredConfig;
 use crate::store::environment::Environment;
-use crate::store::flag::{Flag, Waiting};
+use crate::store::flag::{Filter, Flag, Waiting};
 use crate::store::kill::Kill;
 
 /// The most changesets shown for one flag.
@@ -44,12 +44,15 @@ pub async fn list(state: &AppState, who: &InProject, query: &FlagQuery) -> Resul
     let mut flags: HashMap<FlagId, Flag> =
         store::flag::list_by_id(&mut db, project, &found.ids).await?.into_iter().map(|flag| (flag.id, flag)).collect();
     let mut around = Around::find(&mut db, project, environments, &flags).await?;
+    // Who asks for all flags has counted them.
+    let is_everything = parsed.filter == Filter::default();
+    let total = if is_everything { found.matching } else { store::flag::count(&mut db, project).await? };
     let items = found.ids.iter().filter_map(|id| flags.remove(id)).map(|flag| around.summary(flag));
     Ok(FlagPage {
         items: items.collect::<Result<_, _>>()?,
         next: found.next.map(|cursor| cursor_text(&cursor, parsed.order.sort)),
         matching: found.matching,
-        total: store::flag::count(&mut db, project).await?,
+        total,
     })
 }
 

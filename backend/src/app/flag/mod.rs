@@ -51,27 +51,15 @@ pub async fn update(
     let UpdateFlag { name, description, tags, owner, lifetime, kind, client_visible, variants, replacement, note } =
         body;
     let mut update = FlagChange { name, description, tags, owner, lifetime, kind, client_visible, variants };
-    if replacement.is_empty() {
-        return changeset::submit(state, who, vec![Change::UpdateFlag { flag, version, update }], &note).await;
-    }
-    let found = find(&mut *state.pool.acquire().await?, who.id(), &flag).await?;
-    // Those that go stay until others have taken their places.
-    if let Some(variants) = &mut update.variants {
-        for variant in &found.definition.variants {
-            let is_left = variants.iter().any(|kept| kept.key == variant.key);
-            if is_left && replacement.contains_key(&variant.key) {
-                let message = format!("'{}' has a replacement, so leave it out of the variants", variant.key);
-                return Err(AppError::field(format!("replacement.{}", variant.key), message));
-            }
-            if replacement.contains_key(&variant.key) {
-                variants.push(variant.clone());
-            }
+    let mut changes = Vec::new();
+    if !replacement.is_empty() {
+        let found = find(&mut *state.pool.acquire().await?, who.id(), &flag).await?;
+        update.variants = Some(variant::with_replaced(&found.definition, update.variants, &replacement)?);
+        for ((variant, with), version) in replacement.into_iter().zip(version + 1..) {
+            changes.push(Change::ReplaceVariant { flag: flag.clone(), version, variant, with });
         }
     }
-    let mut changes = vec![Change::UpdateFlag { flag: flag.clone(), version, update }];
-    for ((variant, with), version) in replacement.into_iter().zip(version + 1..) {
-        changes.push(Change::ReplaceVariant { flag: flag.clone(), version, variant, with });
-    }
+    changes.insert(0, Change::UpdateFlag { flag, version, update });
     changeset::submit(state, who, changes, &note).await
 }
 

@@ -1,9 +1,12 @@
 //! Variants of a flag with everything that names them.
 
-use shared::model::flag::FlagConfig;
+use std::collections::BTreeMap;
+
+use shared::model::flag::{FlagConfig, FlagDefinition};
 use shared::model::id::ProjectId;
 use shared::model::key::{EnvironmentKey, FlagKey, VariantKey};
 use shared::model::rule::Serve;
+use shared::model::variant::Variant;
 use shared::sentence;
 use shared::wire::api::variant::{VariantDetail, VariantList, VariantNeed, VariantUse};
 
@@ -49,6 +52,34 @@ pub async fn variants(state: &AppState, project: ProjectId, key: &FlagKey) -> Re
         items.push(VariantDetail { variant, uses, needed_by });
     }
     Ok(VariantList { items, value_type: flag.definition.value_type, version: flag.version })
+}
+
+/// The variants that are wanted, and behind them those that go once others have taken their places. Fails when a
+/// replacement is none.
+pub(super) fn with_replaced(
+    flag: &FlagDefinition,
+    wanted: Option<Vec<Variant>>,
+    replacement: &BTreeMap<VariantKey, VariantKey>,
+) -> Result<Vec<Variant>, AppError> {
+    let has = |variants: &[Variant], key: &VariantKey| variants.iter().any(|variant| variant.key == *key);
+    let is_gone = |variant: &&Variant| replacement.contains_key(&variant.key);
+    let mut variants =
+        wanted.unwrap_or_else(|| flag.variants.iter().filter(|variant| !is_gone(variant)).cloned().collect());
+    for (gone, with) in replacement {
+        let message = if !has(&flag.variants, gone) {
+            format!("'{gone}' is not a variant of {}", flag.key)
+        } else if has(&variants, gone) {
+            format!("'{gone}' has a replacement, so leave it out of the variants")
+        } else if !has(&variants, with) {
+            format!("'{with}' is not among the variants; choose one that is")
+        } else {
+            continue;
+        };
+        return Err(AppError::field(format!("replacement.{gone}"), message));
+    }
+    FlagDefinition { variants: variants.clone(), ..flag.clone() }.validate().map_err(AppError::Invalid)?;
+    variants.extend(flag.variants.iter().filter(is_gone).cloned());
+    Ok(variants)
 }
 
 /// Where a config names a variant: path and words.

@@ -18,7 +18,7 @@ const WORDS_MAX: usize = 10;
 const TAGS_MAX: i64 = 1_000;
 
 /// Which flags a list shows: those that meet everything that is set.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Filter {
     /// Part of the key or name, or beginnings of words of key, name, tags and description, in any case.
     pub text: Option<String>,
@@ -112,7 +112,7 @@ pub async fn list(
     };
     let rows = sqlx::query!(
         r#"with wanted as materialized (
-               select lower($2) as text, to_tsquery('simple', $3) as words
+               select to_tsquery('simple', $3) as words
            ), matched as materialized (
                select flags.id,
                       case $17::text when 'changed' then flags.changed_at when 'created' then flags.created_at
@@ -121,17 +121,17 @@ pub async fn list(
                           when 'key' then flags.key
                           when 'name' then lower(flags.name)
                           when 'relevance' then
-                              case when lower(flags.key) = wanted.text then '0'
-                                   when starts_with(lower(flags.key), wanted.text) then '1'
+                              case when lower(flags.key) = lower($2) then '0'
+                                   when starts_with(lower(flags.key), lower($2)) then '1'
                                    when flags.words @@ wanted.words then '2'
                                    else '3' end || flags.key
                           else '' end collate "C" as text
                from flags
                cross join wanted
                where flags.project_id = $1 and (flags.archived_at is not null) = $4
-                 and (wanted.text is null or strpos(lower(flags.key), wanted.text) > 0
-                      or strpos(lower(flags.name), wanted.text) > 0 or flags.words @@ wanted.words)
-                 and flags.tags @> $5::text[]
+                 and ($2::text is null or strpos(lower(flags.key), lower($2)) > 0
+                      or strpos(lower(flags.name), lower($2)) > 0 or flags.words @@ wanted.words)
+                 and (cardinality($5::text[]) = 0 or flags.tags @> $5)
                  and ($6::text is null or flags.kind = $6)
                  and ($7::text is null or flags.value_type = $7)
                  and ($8::uuid is null or flags.owner_id = $8)

@@ -102,28 +102,12 @@ pub async fn find(db: &mut PgConnection, project: ProjectId, key: &str) -> Resul
 
 /// Finds a flag of a project, archived or not.
 pub async fn find_any(db: &mut PgConnection, project: ProjectId, key: &str) -> Result<Option<Flag>, StoreError> {
-    let keys = [key.to_owned()];
-    list_rows(db, project, None, Some(&keys)).await?.into_iter().next().map(Flag::try_from).transpose()
+    Ok(list_by_key(db, project, &[key.to_owned()]).await?.into_iter().next())
 }
 
 /// Flags of a project by their ids, in no order; one that cannot be read is left out.
 pub async fn list_by_id(db: &mut PgConnection, project: ProjectId, ids: &[FlagId]) -> Result<Vec<Flag>, StoreError> {
     let ids: Vec<Uuid> = ids.iter().map(|id| id.uuid()).collect();
-    let rows = list_rows(db, project, Some(&ids), None).await?;
-    Ok(rows.into_iter().filter_map(|row| readable(row.try_into())).collect())
-}
-
-/// Flags of a project by their keys, archived ones too, in no order; for a change, so that one that cannot be read fails.
-pub async fn list_by_key(db: &mut PgConnection, project: ProjectId, keys: &[String]) -> Result<Vec<Flag>, StoreError> {
-    list_rows(db, project, None, Some(keys)).await?.into_iter().map(Flag::try_from).collect()
-}
-
-async fn list_rows(
-    db: &mut PgConnection,
-    project: ProjectId,
-    ids: Option<&[Uuid]>,
-    keys: Option<&[String]>,
-) -> Result<Vec<FlagRow>, StoreError> {
     let rows = sqlx::query_as!(
         FlagRow,
         r#"select flags.id, flags.name, flags.description, flags.tags, flags.owner_id, owner.name as "owner_name?",
@@ -133,15 +117,34 @@ async fn list_rows(
            join users creator on creator.id = flags.created_by
            join users changer on changer.id = flags.changed_by
            left join users owner on owner.id = flags.owner_id
-           where flags.project_id = $1
-             and ($2::uuid[] is null or flags.id = any ($2)) and ($3::text[] is null or flags.key = any ($3))"#,
+           where flags.project_id = $1 and flags.id = any ($2)"#,
         project.uuid(),
-        ids,
+        &ids,
+    )
+    .fetch_all(db)
+    .await?;
+    Ok(rows.into_iter().filter_map(|row| readable(row.try_into())).collect())
+}
+
+/// Flags of a project by their keys, archived ones too, in no order; for a change, so that one that cannot be read fails.
+pub async fn list_by_key(db: &mut PgConnection, project: ProjectId, keys: &[String]) -> Result<Vec<Flag>, StoreError> {
+    // Not one statement with `list_by_id`: a plan for either of two conditions looks at every flag.
+    let rows = sqlx::query_as!(
+        FlagRow,
+        r#"select flags.id, flags.name, flags.description, flags.tags, flags.owner_id, owner.name as "owner_name?",
+                  flags.lifetime_days, flags.archived_at, flags.format, flags.document, flags.version,
+                  flags.created_at, creator.name as created_by, flags.changed_at, changer.name as changed_by
+           from flags
+           join users creator on creator.id = flags.created_by
+           join users changer on changer.id = flags.changed_by
+           left join users owner on owner.id = flags.owner_id
+           where flags.project_id = $1 and flags.key = any ($2)"#,
+        project.uuid(),
         keys,
     )
     .fetch_all(db)
     .await?;
-    Ok(rows)
+    rows.into_iter().map(Flag::try_from).collect()
 }
 
 /// Adds a flag.

@@ -47,8 +47,15 @@ impl App {
     /// Makes an environment need the approval of somebody else; Ben is the one who could give it.
     pub(crate) async fn protect(&self, environment: &str) {
         self.member("Ben", Some("approver")).await;
-        let policy =
-            json!({ "kind": "set_policy", "environment": environment, "version": 0, "policy": { "approvals": 1 } });
-        self.apply(vec![serde_json::from_value(policy).expect("a change")]).await.expect("a policy that can be met");
+        sqlx::query(
+            "insert into policies (environment_id, format, document, version, changed_at, changed_by)
+             select environments.id, 1, '{\"approvals\": 1}', 1, now(), users.id
+             from environments cross join users
+             where environments.key = $1 and users.name = 'Ana'",
+        )
+        .bind(environment)
+        .execute(&self.state.pool)
+        .await
+        .expect("a policy");
     }
 }
