@@ -8,6 +8,7 @@ mod bundle;
 mod compare;
 mod count;
 mod demo;
+mod exchange;
 mod experiment;
 mod flag;
 mod flag_benchmark;
