@@ -5,8 +5,10 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use shared::model::changeset::{Note, Via};
+use shared::model::id::UserId;
 use shared::wire::api::import::{ImportAction, ImportPlan, ImportProject};
 use shared::wire::project_file::FILE_BYTES_MAX;
+use uuid::Uuid;
 
 use crate::app;
 use crate::auth::permission::{Actor, InProject, Permissions};
@@ -15,8 +17,6 @@ use crate::error::AppError;
 use crate::http::exchange::read_file;
 use crate::state::AppState;
 use crate::store;
-use shared::model::id::UserId;
-use uuid::Uuid;
 
 /// What to import, and how.
 pub(super) struct Order {

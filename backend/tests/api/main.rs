@@ -9,6 +9,7 @@ mod changeset;
 mod compare;
 mod count;
 mod demo;
+mod exchange;
 mod experiment;
 mod flag;
 mod flag_benchmark;

@@ -153,3 +153,21 @@ async fn a_segment_in_two_rules_is_no_cycle_and_one_that_nobody_is_in_turns_noth
     assert_eq!(said("off"), (Some("false"), "Disabled".into()));
     assert_eq!(said("nobody"), (Some("false"), "Default".into()), "no segment matched, so none is in the answer");
 }
+
+#[tokio::test]
+async fn of_two_who_let_segments_use_each_other_at_once_one_is_refused() {
+    let app = App::start().await;
+    let ana = app.ana().await;
+    create(&ana, "a", &[]).await;
+    create(&ana, "b", &[]).await;
+    let save = async |key: &str, uses: &str| {
+        let body = json!({ "name": key, "conditions": using(&[uses]) });
+        ana.put(&format!("/projects/shop/segments/{key}"), 1, body).await
+    };
+    let (first, second) = tokio::join!(save("a", "b"), save("b", "a"));
+    let mut statuses = [first.status, second.status];
+    statuses.sort_unstable();
+    assert_eq!(statuses, [200, 422]);
+    let refused = if first.status == 422 { first } else { second };
+    assert!(refused.body["detail"].as_str().is_some_and(|text| text.contains("would use itself")), "{}", refused.body);
+}

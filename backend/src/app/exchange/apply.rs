@@ -6,11 +6,12 @@ use shared::model::changeset::{ChangesetState, Note};
 use shared::model::key::EnvironmentKey;
 use shared::model::permission::Permission;
 use shared::wire::api::changeset::ChangesetDetail;
-use shared::wire::api::import::{ImportProject, Imported};
+use shared::wire::api::import::{ImportPlan, ImportProject, Imported};
 
 use crate::app::changeset::{self, Write};
 use crate::app::exchange::diff::Planned;
 use crate::app::exchange::planned;
+use crate::app::exchange::register::Register;
 use crate::auth::permission::InProject;
 use crate::error::AppError;
 use crate::state::AppState;
@@ -51,6 +52,15 @@ pub async fn import(state: &AppState, who: &InProject, body: ImportProject) -> R
         }
         remaining -= length;
     }
+    match finish(state, who, register, &plan).await {
+        Ok(()) => Ok(told(changesets, 0, None)),
+        Err(error) if changesets.is_empty() => Err(error),
+        Err(error) => Ok(told(changesets, remaining, Some(error.to_string()))),
+    }
+}
+
+/// Does what no answer depends on, and writes down that there was an import.
+async fn finish(state: &AppState, who: &InProject, register: Register, plan: &ImportPlan) -> Result<(), AppError> {
     let mut tx = state.pool.begin().await?;
     register.apply(state, &mut tx, who).await?;
     let event = NewEvent {
@@ -64,7 +74,7 @@ pub async fn import(state: &AppState, who: &InProject, body: ImportProject) -> R
     };
     store::audit::insert(&mut tx, &event).await?;
     tx.commit().await?;
-    Ok(told(changesets, 0, None))
+    Ok(())
 }
 
 /// The same that every slice is asked when it is applied, before the first is.

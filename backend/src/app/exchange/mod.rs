@@ -15,6 +15,7 @@ mod register;
 
 pub use apply::import;
 use sha2::{Digest, Sha256};
+use shared::model::change::Change;
 use shared::model::id::ProjectId;
 use shared::wire::api::import::ImportPlan;
 use shared::wire::project_file::{FILE_BYTES_MAX, ProjectFile};
@@ -51,6 +52,16 @@ pub async fn export(state: &AppState, who: &InProject) -> Result<Vec<u8>, AppErr
 /// What a file would change; nothing is written.
 pub async fn plan(state: &AppState, who: &InProject, file: ProjectFile, remove: bool) -> Result<ImportPlan, AppError> {
     Ok(planned(state, who, file, remove).await?.plan)
+}
+
+/// The changes that an import would make, slice by slice in their order.
+pub async fn changes(
+    state: &AppState,
+    who: &InProject,
+    file: ProjectFile,
+    remove: bool,
+) -> Result<Vec<Vec<Change>>, AppError> {
+    Ok(planned(state, who, file, remove).await?.slices)
 }
 
 /// Checks a file and compares it with the project, as it is in one moment.

@@ -1,4 +1,4 @@
-//! Who uses a segment, by name or through other segments.
+//! Who uses a segment, by name or through other segments, and which segments a flag reaches.
 
 use serde_json::Value;
 use shared::model::flag::FlagConfig;
@@ -164,4 +164,50 @@ pub async fn list_using(
         rows.retain(|row| row.flag != surplus);
     }
     Ok((rows.into_iter().filter_map(|row| readable(row.try_into())).collect(), next))
+}
+
+/// A segment that a flag reaches.
+#[derive(Clone, Debug)]
+pub struct Reached {
+    /// Its key.
+    pub key: String,
+    /// Its name.
+    pub name: String,
+    /// How many flags name it, in any environment.
+    pub flags: i64,
+    /// The first of them by key.
+    pub used_by: Vec<String>,
+    /// Segments that name it.
+    pub used_by_segments: Vec<String>,
+}
+
+/// These segments of a project by key, each with who names it: at most `limit` flags.
+pub async fn list_reached(
+    db: &mut PgConnection,
+    project: ProjectId,
+    segments: &[SegmentId],
+    limit: i64,
+) -> Result<Vec<Reached>, StoreError> {
+    let ids: Vec<Uuid> = segments.iter().map(|id| id.uuid()).collect();
+    let reached = sqlx::query_as!(
+        Reached,
+        r#"select segments.key, segments.name,
+                  (select count(distinct from_flag_id) from reference
+                   where reference.to_segment_id = segments.id) as "flags!",
+                  array(select distinct flags.key from reference
+                        join flags on flags.id = reference.from_flag_id
+                        where reference.to_segment_id = segments.id order by flags.key limit $3) as "used_by!",
+                  array(select outer_segments.key from reference
+                        join segments outer_segments on outer_segments.id = reference.from_segment_id
+                        where reference.to_segment_id = segments.id order by outer_segments.key) as "used_by_segments!"
+           from segments
+           where segments.project_id = $1 and segments.id = any ($2)
+           order by segments.key"#,
+        project.uuid(),
+        &ids,
+        limit,
+    )
+    .fetch_all(db)
+    .await?;
+    Ok(reached)
 }

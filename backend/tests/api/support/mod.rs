@@ -3,6 +3,7 @@
 mod answers;
 mod counted;
 mod nats;
+mod published;
 mod server;
 
 pub(crate) use counted::{Counted, keep_since_2020, roll_up};

@@ -16,7 +16,6 @@ use backend::store::user::User;
 use backend::{leader, live, store};
 use reqwest::Method;
 use serde_json::{Value, json};
-use shared::evaluation::StateDocument;
 use shared::model::change::Change;
 use shared::model::changeset::Note;
 use shared::model::id::{EnvironmentId, ProjectId};
@@ -144,6 +143,11 @@ impl App {
 
     /// Applies changes of Ana's to `shop` in one changeset.
     pub(crate) async fn apply(&self, changes: Vec<Change>) -> Result<ChangesetDetail, AppError> {
+        changeset::submit(&self.state, &self.in_shop().await, changes, &Note::default()).await
+    }
+
+    /// Ana in `shop`.
+    pub(crate) async fn in_shop(&self) -> InProject {
         let (user, name) = sqlx::query_as::<_, (Uuid, String)>("select id, name from users where name = 'Ana'")
             .fetch_one(&self.state.pool)
             .await
@@ -151,7 +155,7 @@ impl App {
         let mut db = self.state.pool.acquire().await.expect("a connection");
         let found = InProject::find(&mut db, "shop", Actor::person(user.into(), name), true).await.expect("a project");
         drop(db);
-        changeset::submit(&self.state, &found.expect("shop"), changes, &Note::default()).await
+        found.expect("shop")
     }
 
     /// Signs in as a person would.
@@ -176,28 +180,18 @@ impl App {
         id.fetch_one(&self.state.pool).await.expect("an environment").into()
     }
 
-    /// What edges of an environment of `shop` hold, read from table `state`.
-    pub(crate) async fn published(&self, environment: &str) -> StateDocument {
-        let id = self.environment(environment).await;
-        let values: Vec<String> =
-            sqlx::query_scalar("select value from state where environment_id = $1 and not deleted order by key")
-                .bind(id.uuid())
-                .fetch_all(&self.state.pool)
-                .await
-                .expect("state");
-        let mut document = StateDocument::default();
-        for value in values {
-            let value: Value = serde_json::from_str(&value).expect("JSON");
-            let (body, killed) = (&value["body"], value["killed"].as_bool().expect("a state"));
-            if body.get("config").is_some() {
-                let mut flag = body.clone();
-                flag["killed"] = json!(killed);
-                document.flags.push(serde_json::from_value(flag).expect("a flag"));
-            } else if let Ok(segment) = serde_json::from_value(body.clone()) {
-                document.segments.push(segment);
-            }
-        }
-        document
+    /// Somebody who exists, signed in.
+    pub(crate) async fn signed_in(&self, email: &str) -> Person {
+        let mut db = self.state.pool.acquire().await.expect("a connection");
+        let user = store::user::find_by_email(&mut db, email).await.expect("a query").expect("a person");
+        drop(db);
+        self.sign_in(&user).await
+    }
+
+    /// The newest number.
+    pub(crate) async fn revision(&self) -> u64 {
+        let mut db = self.state.pool.acquire().await.expect("a connection");
+        store::changeset::current_revision(&mut db).await.expect("a counter")
     }
 
     async fn user(&self, name: &str, is_admin: bool) -> User {
@@ -252,6 +246,18 @@ impl Person {
         let request = self.client.put(format!("http://{}/api/v1{path}", self.address));
         let request = request.header("if-match", format!("\"{version}\"")).header("content-type", kind);
         let request = request.header("cookie", self.cookie.clone().unwrap_or_default()).body(body.into());
+        let response = request.send().await.expect("an answer");
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        let text = response.text().await.expect("a body");
+        let body = serde_json::from_str(&text).unwrap_or(Value::Null);
+        Answer { status, headers, body, text }
+    }
+
+    /// A body of any size that says it is JSON.
+    pub(crate) async fn post_bytes(&self, path: &str, body: Vec<u8>) -> Answer {
+        let request = self.client.post(format!("http://{}/api/v1{path}", self.address));
+        let request = request.header("content-type", "application/json").body(body);
+        let request = request.header("cookie", self.cookie.clone().unwrap_or_default());
         let response = request.send().await.expect("an answer");
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         let text = response.text().await.expect("a body");
