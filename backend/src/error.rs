@@ -67,6 +67,9 @@ pub enum AppError {
         /// By whom.
         users: String,
     },
+    /// What is to be undone was changed again; each problem names by what.
+    #[error("{}; send force to undo it all the same", invalid_text(.0))]
+    Changed(Vec<FieldProblem>),
     /// The input is understood but wrong.
     #[error("{}", invalid_text(.0))]
     Invalid(Vec<FieldProblem>),
@@ -115,6 +118,7 @@ impl AppError {
             Self::IfMatchMissing => (StatusCode::PRECONDITION_REQUIRED, "if_match_missing"),
             Self::Exists { .. } => (StatusCode::CONFLICT, "exists"),
             Self::InUse { .. } => (StatusCode::CONFLICT, "in_use"),
+            Self::Changed(_) => (StatusCode::CONFLICT, "changed"),
             Self::Invalid(_) => (StatusCode::UNPROCESSABLE_ENTITY, "invalid"),
             Self::BadRequest(_) => (StatusCode::BAD_REQUEST, "bad_request"),
             Self::TooLarge(_) => (StatusCode::PAYLOAD_TOO_LARGE, "too_large"),
@@ -144,7 +148,8 @@ impl IntoResponse for AppError {
             tracing::error!(error = %chain(&self), "a request failed");
         }
         let detail = self.to_string();
-        let errors = if let Self::Invalid(errors) = &self { errors.clone() } else { Vec::new() };
+        let errors =
+            if let Self::Invalid(errors) | Self::Changed(errors) = &self { errors.clone() } else { Vec::new() };
         let body = Problem {
             r#type: "about:blank".into(),
             title: status.canonical_reason().unwrap_or("Error").into(),

@@ -1,5 +1,6 @@
 //! What a person can do, one function each. `changeset` is the only way to change what a flag answers.
 
+pub mod audit;
 pub mod bundle;
 pub mod changeset;
 pub mod count;
@@ -7,9 +8,11 @@ pub mod demo;
 pub mod edge;
 pub mod experiment;
 pub mod flag;
+pub mod history;
 pub mod metric;
 pub mod project;
 pub mod range;
+pub mod restored;
 pub mod sdk_key;
 pub mod segment;
 pub mod session;

@@ -71,6 +71,10 @@ pub struct CanManageEnvironments(pub InProject);
 #[derive(Clone, Debug)]
 pub struct CanManageKeys(pub InProject);
 
+/// They may say who is a member of the project.
+#[derive(Clone, Debug)]
+pub struct CanManageMembers(pub InProject);
+
 /// They may do everything everywhere.
 #[derive(Clone, Debug)]
 pub struct CanManageInstallation(pub Actor);
@@ -226,6 +230,16 @@ impl FromRequestParts<AppState> for CanManageKeys {
         let found = in_project(parts, state).await?;
         let is_met = found.permissions.anywhere(Permission::ManageKeys);
         found.require(Permission::ManageKeys, is_met).map(Self)
+    }
+}
+
+impl FromRequestParts<AppState> for CanManageMembers {
+    type Rejection = AppError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, AppError> {
+        let found = in_project(parts, state).await?;
+        let is_met = found.permissions.in_project(Permission::ManageMembers);
+        found.require(Permission::ManageMembers, is_met).map(Self)
     }
 }
 

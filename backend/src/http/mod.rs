@@ -1,19 +1,23 @@
 //! HTTP: permission, input, one call into `app`, status and body. The whole API is on one screen in `router`.
 
+pub mod audit;
 pub mod count;
 pub mod csv;
 pub mod edge;
 pub mod environment;
 pub mod event;
 pub mod experiment;
+pub mod file;
 pub mod flag;
 pub mod health;
+pub mod history;
 pub mod input;
 pub mod kill;
 pub mod loss;
 pub mod metric;
 pub mod openapi;
 pub mod project;
+pub mod restored;
 pub mod router;
 pub mod sdk_key;
 pub mod segment;

@@ -1,6 +1,7 @@
 //! The description of the API; routes add themselves to it in `router`.
 
 use shared::evaluation::Reason;
+use shared::model::changeset::Via;
 use shared::model::condition::Operator;
 use shared::wire::api::event::Event;
 use shared::wire::count::Mode;
@@ -8,6 +9,7 @@ use shared::wire::problem::Problem;
 use utoipa::OpenApi;
 
 use crate::http::csv::Format;
+use crate::http::file::FileFormat;
 use crate::http::flag::Sort;
 
 /// OpenAPI 3.1 without paths.
@@ -18,6 +20,6 @@ use crate::http::flag::Sort;
         description = "Changes flags and reads how they are used. Errors are RFC 9457 problems with a stable `code`. \
                        People are signed in by the cookie that `POST /api/v1/session` sets."
     ),
-    components(schemas(Problem, Event, Format, Mode, Operator, Reason, Sort))
+    components(schemas(Problem, Event, FileFormat, Format, Mode, Operator, Reason, Sort, Via))
 )]
 pub struct ApiDoc;

@@ -15,8 +15,8 @@ use utoipa_swagger_ui::{Config, SwaggerUi};
 use crate::http::input::BODY_BYTES_MAX;
 use crate::http::openapi::ApiDoc;
 use crate::http::{
-    count, edge, environment, event, experiment, flag, health, kill, loss, metric, project, sdk_key, segment, session,
-    setup, stale, ui, unknown,
+    audit, count, edge, environment, event, experiment, flag, health, history, kill, loss, metric, project, restored,
+    sdk_key, segment, session, setup, stale, ui, unknown,
 };
 use crate::state::AppState;
 
@@ -50,6 +50,17 @@ pub fn api() -> OpenApiRouter<AppState> {
         .routes(routes!(segment::get_segment, segment::update_segment, segment::delete_segment))
         .routes(routes!(sdk_key::list_sdk_keys, sdk_key::create_sdk_key))
         .routes(routes!(sdk_key::revoke_sdk_key))
+        .routes(routes!(history::list_history))
+        .routes(routes!(history::get_revision))
+        .routes(routes!(history::revert_revision))
+        .routes(routes!(history::flag_at))
+        .routes(routes!(history::flag_diff))
+        .routes(routes!(history::revert_flag))
+        .routes(routes!(history::segment_at))
+        .routes(routes!(restored::list_restored))
+        .routes(routes!(restored::confirm_restored))
+        .routes(routes!(audit::list_audit))
+        .routes(routes!(audit::list_project_audit))
         .routes(routes!(edge::list_edges))
         .routes(routes!(edge::dismiss_edge))
         .routes(routes!(edge::edge_history))

@@ -17,6 +17,7 @@ mod render;
 mod sdk_key;
 mod segment;
 mod submit;
+mod unprotect;
 
 use std::collections::BTreeSet;
 
@@ -32,6 +33,7 @@ use shared::wire::api::environment::CreateEnvironment;
 use sqlx::PgConnection;
 pub use submit::submit;
 use time::OffsetDateTime;
+pub use unprotect::unprotect;
 
 use crate::app::changeset::draft::Draft;
 use crate::app::changeset::render::Pending;
