@@ -128,6 +128,9 @@ pub enum AppError {
         /// Why, and the way out.
         message: String,
     },
+    /// What is to be undone was changed again; each problem names by what.
+    #[error("{}; send force to undo it all the same", invalid_text(.0))]
+    Changed(Vec<FieldProblem>),
     /// The input is understood but wrong.
     #[error("{}", invalid_text(.0))]
     Invalid(Vec<FieldProblem>),
@@ -189,6 +192,7 @@ impl AppError {
             Self::InUse { .. } => (StatusCode::CONFLICT, "in_use"),
             Self::Frozen { .. } => (StatusCode::CONFLICT, "frozen"),
             Self::Conflict { code, .. } => (StatusCode::CONFLICT, code),
+            Self::Changed(_) => (StatusCode::CONFLICT, "changed"),
             Self::Invalid(_) => (StatusCode::UNPROCESSABLE_ENTITY, "invalid"),
             Self::BadRequest(_) => (StatusCode::BAD_REQUEST, "bad_request"),
             Self::TooLarge(_) => (StatusCode::PAYLOAD_TOO_LARGE, "too_large"),
@@ -218,7 +222,8 @@ impl IntoResponse for AppError {
             tracing::error!(error = %chain(&self), "a request failed");
         }
         let detail = self.to_string();
-        let errors = if let Self::Invalid(errors) = &self { errors.clone() } else { Vec::new() };
+        let errors =
+            if let Self::Invalid(errors) | Self::Changed(errors) = &self { errors.clone() } else { Vec::new() };
         let body = Problem {
             r#type: "about:blank".into(),
             title: status.canonical_reason().unwrap_or("Error").into(),

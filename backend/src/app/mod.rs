@@ -2,6 +2,7 @@
 
 pub mod account;
 pub mod attribute;
+pub mod audit;
 pub mod bundle;
 pub mod changeset;
 pub mod count;
@@ -11,6 +12,7 @@ pub mod exchange;
 pub mod experiment;
 pub mod flag;
 pub mod freeze;
+pub mod history;
 pub mod invite;
 pub mod member;
 pub mod metric;
@@ -20,6 +22,7 @@ pub mod prerequisite;
 pub mod project;
 pub mod range;
 pub mod reset;
+pub mod restored;
 pub mod role;
 pub mod sdk_key;
 pub mod segment;

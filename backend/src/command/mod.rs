@@ -5,14 +5,14 @@ mod create_demo;
 mod exchange;
 mod export_bundle;
 mod serve;
+mod unprotect;
+mod verify_audit;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 use sqlx::PgPool;
-use sqlx::postgres::PgPoolOptions;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::bundle::Selection;
@@ -23,8 +23,6 @@ use crate::{store, telemetry};
 
 /// Connections that requests share.
 const CONNECTIONS_MAX: u32 = 20;
-/// A request waits this long for one.
-const ACQUIRE_MAX: Duration = Duration::from_secs(5);
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -95,6 +93,24 @@ enum Command {
         #[arg(long, default_value = "")]
         note: String,
     },
+    /// Checks that nobody changed the history or the audit log afterwards, and prints their heads.
+    VerifyAudit {
+        /// A head that was printed before and kept elsewhere; fails when it is in neither chain.
+        #[arg(long = "head", value_name = "HEX")]
+        heads: Vec<String>,
+    },
+    /// Ends the protection of an environment without approval; the reason stays in its history.
+    Unprotect {
+        /// Key of the project.
+        #[arg(long, value_name = "KEY")]
+        project: String,
+        /// Key of the environment.
+        #[arg(long, value_name = "KEY")]
+        environment: String,
+        /// Why; 1 to 2,000 characters.
+        #[arg(long)]
+        reason: String,
+    },
     /// Writes all that edges must hold to a file, for edges without a backend; it holds hashes of SDK keys.
     ExportBundle {
         /// One project alone.
@@ -145,10 +161,12 @@ async fn dispatch(command: Command, config: Config) -> Result<(), Failure> {
             let order = exchange::Order { project, file, apply, remove, as_email, note };
             exchange::import(&offline_state(config).await?, order).await
         }
+        Command::VerifyAudit { heads } => verify_audit::run(&reading_state(config).await?, &heads).await,
+        Command::Unprotect { project, environment, reason } => {
+            unprotect::run(&offline_state(config).await?, &project, &environment, &reason).await
+        }
         Command::ExportBundle { project, environment, output } => {
-            // It only reads, so it migrates nothing.
-            let pool = connect(&config).await?;
-            let state = AppState::new(config, pool, CancellationToken::new())?;
+            let state = reading_state(config).await?;
             export_bundle::run(&state, &Selection { project, environment }, output.as_deref()).await
         }
     }
@@ -161,7 +179,12 @@ async fn offline_state(config: Config) -> Result<AppState, Failure> {
     Ok(AppState::new(config, pool, CancellationToken::new())?)
 }
 
+/// A database as it is, for commands that only read and so migrate nothing.
+async fn reading_state(config: Config) -> Result<AppState, Failure> {
+    let pool = connect(&config).await?;
+    Ok(AppState::new(config, pool, CancellationToken::new())?)
+}
+
 async fn connect(config: &Config) -> Result<PgPool, Failure> {
-    let options = PgPoolOptions::new().max_connections(CONNECTIONS_MAX).acquire_timeout(ACQUIRE_MAX);
-    Ok(options.connect_lazy(&config.database.url)?)
+    Ok(store::pool::options().max_connections(CONNECTIONS_MAX).connect_lazy(&config.database.url)?)
 }

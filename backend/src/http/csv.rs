@@ -49,7 +49,7 @@ pub fn answer<T: Serialize + Table>(format: Option<Format>, name: &[&str], answe
         writer.write_record(row).map_err(AppError::internal)?;
     }
     let bytes = writer.into_inner().map_err(|error| AppError::internal(error.to_string()))?;
-    let disposition = format!("attachment; filename=\"{}\"", file_name(name));
+    let disposition = format!("attachment; filename=\"{}\"", file_name(name, "csv"));
     let headers = [
         (CONTENT_TYPE, HeaderValue::from_static("text/csv; charset=utf-8; header=present")),
         (CONTENT_DISPOSITION, HeaderValue::try_from(disposition).map_err(AppError::internal)?),
@@ -123,10 +123,10 @@ pub fn day(at: Timestamp) -> String {
 }
 
 /// `counts-shop-production-checkout-2026-05-01.csv`; parts that are empty are left out.
-fn file_name(parts: &[&str]) -> String {
+pub(super) fn file_name(parts: &[&str], extension: &str) -> String {
     let parts: Vec<&str> = parts.iter().copied().filter(|part| !part.is_empty()).collect();
     let name = parts.join("-").replace(|c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c), "-");
-    format!("{name}.csv")
+    format!("{name}.{extension}")
 }
 
 #[cfg(test)]
@@ -143,7 +143,10 @@ mod tests {
         }
         assert_eq!((number(Some(-1.5)), number(None::<u64>)), ("-1.5".into(), String::new()));
         let day = day(Timestamp::from_unix_ms(0).expect("a time"));
-        assert_eq!(file_name(&["counts", "shop", "", "a/b:c \"d\"", &day]), "counts-shop-a-b-c--d--1970-01-01.csv");
+        assert_eq!(
+            file_name(&["counts", "shop", "", "a/b:c \"d\"", &day], "csv"),
+            "counts-shop-a-b-c--d--1970-01-01.csv"
+        );
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 pub mod account;
 pub mod attribute;
+pub mod audit;
 pub mod changeset;
 pub mod count;
 pub mod csv;
@@ -10,9 +11,11 @@ pub mod environment;
 pub mod event;
 pub mod exchange;
 pub mod experiment;
+pub mod file;
 pub mod flag;
 pub mod freeze;
 pub mod health;
+pub mod history;
 pub mod input;
 pub mod invite;
 pub mod kill;
@@ -23,6 +26,7 @@ pub mod openapi;
 pub mod prerequisite;
 pub mod project;
 pub mod reset;
+pub mod restored;
 pub mod role;
 pub mod router;
 pub mod sdk_key;

@@ -1,6 +1,7 @@
 //! The description of the API; routes add themselves to it in `router`.
 
 use shared::evaluation::Reason;
+use shared::model::changeset::Via;
 use shared::model::condition::Operator;
 use shared::wire::api::event::Event;
 use shared::wire::count::Mode;
@@ -9,6 +10,7 @@ use utoipa::OpenApi;
 
 use crate::app::flag::{LifetimeFilter, Order, Sort};
 use crate::http::csv::Format;
+use crate::http::file::FileFormat;
 
 /// OpenAPI 3.1 without paths.
 #[derive(OpenApi)]
@@ -18,6 +20,6 @@ use crate::http::csv::Format;
         description = "Changes flags and reads how they are used. Errors are RFC 9457 problems with a stable `code`. \
                        People are signed in by the cookie that `POST /api/v1/session` sets."
     ),
-    components(schemas(Problem, Event, Format, LifetimeFilter, Mode, Operator, Order, Reason, Sort))
+    components(schemas(Problem, Event, FileFormat, Format, LifetimeFilter, Mode, Operator, Order, Reason, Sort, Via))
 )]
 pub struct ApiDoc;

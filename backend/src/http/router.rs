@@ -16,9 +16,9 @@ use utoipa_swagger_ui::{Config, SwaggerUi};
 use crate::http::input::BODY_BYTES_MAX;
 use crate::http::openapi::ApiDoc;
 use crate::http::{
-    account, attribute, changeset, count, edge, environment, event, exchange, experiment, flag, freeze, health, invite,
-    kill, loss, member, metric, prerequisite, project, reset, role, sdk_key, segment, session, setup, stale, token, ui,
-    unknown, user, view,
+    account, attribute, audit, changeset, count, edge, environment, event, exchange, experiment, flag, freeze, health,
+    history, invite, kill, loss, member, metric, prerequisite, project, reset, restored, role, sdk_key, segment,
+    session, setup, stale, token, ui, unknown, user, view,
 };
 use crate::state::AppState;
 
@@ -113,6 +113,17 @@ pub fn api() -> OpenApiRouter<AppState> {
         .routes(routes!(attribute::get_attribute, attribute::update_attribute, attribute::delete_attribute))
         .routes(routes!(sdk_key::list_sdk_keys, sdk_key::create_sdk_key))
         .routes(routes!(sdk_key::revoke_sdk_key))
+        .routes(routes!(history::list_history))
+        .routes(routes!(history::get_revision))
+        .routes(routes!(history::revert_revision))
+        .routes(routes!(history::flag_at))
+        .routes(routes!(history::flag_diff))
+        .routes(routes!(history::revert_flag))
+        .routes(routes!(history::segment_at))
+        .routes(routes!(restored::list_restored))
+        .routes(routes!(restored::confirm_restored))
+        .routes(routes!(audit::list_audit))
+        .routes(routes!(audit::list_project_audit))
         .routes(routes!(edge::list_edges))
         .routes(routes!(edge::dismiss_edge))
         .routes(routes!(edge::edge_history))

@@ -8,7 +8,7 @@ use async_nats::Client;
 use async_nats::jetstream::{self, kv, stream};
 use futures::StreamExt;
 use serde::Deserialize;
-use shared::wire::state::{BUCKET, VALUE_BYTES_MAX};
+use shared::wire::state::{BUCKET, Envelope, VALUE_BYTES_MAX};
 use thiserror::Error;
 use time::OffsetDateTime;
 
@@ -42,6 +42,8 @@ pub(super) struct Held {
     pub(super) revision: u64,
     /// Hash of the value.
     pub(super) hash: u64,
+    /// Whether it only says that something is gone.
+    pub(super) deleted: bool,
 }
 
 /// See the module.
@@ -65,6 +67,8 @@ pub(super) enum Put {
 #[derive(Deserialize)]
 struct Revision {
     revision: u64,
+    #[serde(default)]
+    deleted: bool,
 }
 
 impl Bucket {
@@ -115,7 +119,8 @@ impl Bucket {
             let sequence = expected.map_or(0, |held| held.sequence);
             match self.store.update(&row.key, row.value.clone().into(), sequence).await {
                 Ok(sequence) => {
-                    let held = Held { sequence, revision: row.revision, hash: hash(row.value.as_bytes()) };
+                    let (revision, deleted) = (row.revision, row.deleted);
+                    let held = Held { sequence, revision, hash: hash(row.value.as_bytes()), deleted };
                     return Ok((Put::Done, held));
                 }
                 Err(error) if error.kind() == kv::UpdateErrorKind::WrongLastRevision => {
@@ -124,13 +129,19 @@ impl Bucket {
                     expected = Some(held_of(&found));
                 }
                 Err(error) if is_refusal(&error) => {
-                    let held = expected.unwrap_or(Held { sequence: 0, revision: 0, hash: 0 });
+                    let held = expected.unwrap_or(Held { sequence: 0, revision: 0, hash: 0, deleted: false });
                     return Ok((Put::Refused(crate::error::chain(&error)), held));
                 }
                 Err(error) => return Err(nats(error)),
             }
         }
         Err(BucketError::Changed)
+    }
+
+    /// What a key holds now, whole.
+    pub(super) async fn value(&self, key: &str) -> Result<Option<Envelope>, BucketError> {
+        let found = self.store.get(key).await.map_err(nats)?;
+        Ok(found.and_then(|value| serde_json::from_slice(&value).ok()))
     }
 
     async fn read(&mut self) -> Result<(), BucketError> {
@@ -175,8 +186,9 @@ pub(super) fn nats(error: impl Into<async_nats::Error>) -> BucketError {
 }
 
 fn held_of(entry: &kv::Entry) -> Held {
-    let revision = serde_json::from_slice::<Revision>(&entry.value).map_or(0, |envelope| envelope.revision);
-    Held { sequence: entry.revision, revision, hash: hash(&entry.value) }
+    let read = serde_json::from_slice::<Revision>(&entry.value);
+    let Revision { revision, deleted } = read.unwrap_or(Revision { revision: 0, deleted: false });
+    Held { sequence: entry.revision, revision, hash: hash(&entry.value), deleted }
 }
 
 fn hash(value: &[u8]) -> u64 {

@@ -3,18 +3,16 @@
 use std::collections::HashSet;
 
 use async_nats::Client;
-use serde_json::json;
-use shared::model::changeset::Via;
 use shared::model::id::EnvironmentId;
-use shared::wire::state::{Entity, Envelope, StateKey};
+use shared::wire::state::{Entity, StateKey};
 
 use crate::leader::bucket::{Bucket, BucketError};
 use crate::leader::publish::publish_environment;
+use crate::leader::restored::{delete_confirmed, raise_above};
 use crate::live::REVISION_MAX;
 use crate::state::AppState;
 use crate::store;
 use crate::store::StoreError;
-use crate::store::changeset::{Entry, NewChangeset};
 use crate::store::state::StateRow;
 
 /// Reads the bucket and puts everything that it lacks.
@@ -22,7 +20,7 @@ pub(super) async fn fill(state: &AppState, bus: &Client) -> Result<Bucket, Bucke
     let mut bucket = Bucket::open(bus).await?;
     let environments = environments(state).await?;
     if let Some(seen) = ahead(state, &bucket, &environments).await? {
-        raise_above(state, seen).await?;
+        raise_above(state, &bucket, seen).await?;
     }
     let mut known = HashSet::new();
     for (environment, _) in environments {
@@ -30,6 +28,7 @@ pub(super) async fn fill(state: &AppState, bus: &Client) -> Result<Bucket, Bucke
         known.extend(rows.iter().map(|row| row.key.clone()));
         publish_environment(&mut bucket, rows).await?;
     }
+    known.extend(delete_confirmed(state, &mut bucket).await?);
     let strangers = bucket.held.keys().filter(|key| !known.contains(*key)).count();
     if strangers > 0 {
         tracing::warn!(keys = strangers, "the bucket holds keys that the database does not know; edges keep them");
@@ -86,47 +85,4 @@ async fn ahead(
         }
     }
     Ok(None)
-}
-
-/// Revisions never go back: a database that is older than what edges or the bucket have seen (a restored backup, a
-/// promoted replica) raises its counter above that, stamps all of `state` anew, and writes it into the history.
-async fn raise_above(state: &AppState, seen: u64) -> Result<(), StoreError> {
-    let mut tx = state.pool.begin().await?;
-    let before = store::changeset::current_revision(&mut tx).await?;
-    let revision = store::changeset::raise_revision(&mut tx, seen).await?;
-    tracing::warn!(before, seen, revision, "the database is older than what was published; revisions go on above it");
-    for (environment, _) in store::state::list_revisions(&mut tx).await? {
-        let mut rows = store::state::list_above(&mut tx, environment, 0).await?;
-        for row in &mut rows {
-            row.revision = revision;
-            row.value = restamped(&row.value, revision).unwrap_or_else(|| row.value.clone());
-        }
-        store::state::save(&mut tx, &rows).await?;
-    }
-    let new = NewChangeset {
-        id: state.clock.id(),
-        project: None,
-        author: None,
-        via: Via::System,
-        break_glass: None,
-        note: "restored: the database was older than what had been published",
-        revision,
-        applied_at: state.clock.now(),
-    };
-    let entry = Entry {
-        environment: None,
-        entity: "restored",
-        entity_id: None,
-        entity_key: String::new(),
-        before: Some(json!({ "revision": before })),
-        after: Some(json!({ "revision": revision })),
-    };
-    store::changeset::insert(&mut tx, &new, &[entry]).await?;
-    tx.commit().await?;
-    Ok(())
-}
-
-fn restamped(value: &str, revision: u64) -> Option<String> {
-    let envelope: Envelope = serde_json::from_str(value).ok()?;
-    serde_json::to_string(&Envelope { revision, ..envelope }).ok()
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
-use tokio_postgres::{AsyncMessage, Client, Config, NoTls, Socket};
+use tokio_postgres::{AsyncMessage, Client, Config, NoTls, SimpleQueryMessage, Socket};
 
 use crate::store;
 
@@ -39,7 +39,8 @@ impl Lease {
         Ok(Self { client, notifications })
     }
 
-    /// Wakes the publisher for every notification; returns when the connection is gone.
+    /// Wakes the publisher for every notification; returns when the connection is gone, or leads to a server that may not
+    /// write any more: after a fail-over its lock is nobody's.
     pub(super) async fn hold(mut self, wake: &Notify) {
         let mut check = tokio::time::interval(KEEPALIVE);
         loop {
@@ -49,14 +50,19 @@ impl Lease {
                     None => return,
                 },
                 _ = check.tick() => {
-                    let answer = tokio::time::timeout(KEEPALIVE, self.client.simple_query("select 1")).await;
-                    if !matches!(answer, Ok(Ok(_))) {
+                    let asked = self.client.simple_query("show transaction_read_only");
+                    let Ok(Ok(answer)) = tokio::time::timeout(KEEPALIVE, asked).await else { return };
+                    if answer.iter().any(may_not_write) {
                         return;
                     }
                 }
             }
         }
     }
+}
+
+fn may_not_write(message: &SimpleQueryMessage) -> bool {
+    matches!(message, SimpleQueryMessage::Row(row) if row.get(0) == Some("on"))
 }
 
 /// A connection outside the pool, with keep-alives of seconds.

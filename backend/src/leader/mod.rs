@@ -11,6 +11,7 @@ mod lease;
 pub mod ledger;
 pub mod partition;
 mod publish;
+mod restored;
 pub mod retention;
 pub mod rollup;
 pub mod sample;

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use crate::error::chain;
 use crate::leader::bucket::{Bucket, BucketError, Held, Put, nats};
-use crate::leader::compare;
+use crate::leader::{compare, restored};
 use crate::state::AppState;
 use crate::store;
 use crate::store::StoreError;
@@ -91,6 +91,7 @@ async fn look_again(state: &AppState, bucket: &mut Bucket) -> Result<(), BucketE
     if is_behind {
         return Err(BucketError::Changed);
     }
+    restored::delete_confirmed(state, bucket).await?;
     // A notification may have been lost with its connection.
     publish_new(state, bucket).await
 }

@@ -3,6 +3,7 @@
 
 pub mod attribute;
 pub mod audit;
+pub mod bucket_only;
 pub mod changeset;
 pub mod config;
 pub mod count;
@@ -12,12 +13,14 @@ pub mod exchange;
 pub mod experiment;
 pub mod flag;
 pub mod freeze;
+pub mod history;
 pub mod invite;
 pub mod kill;
 pub mod member;
 pub mod metric;
 pub mod migration;
 pub mod policy;
+pub mod pool;
 pub mod project;
 pub mod reference;
 pub mod reset;
@@ -68,9 +71,10 @@ impl StoreError {
     pub fn is_unavailable(&self) -> bool {
         match self {
             Self::Database(sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed) => true,
-            // 57P0x: the server is being stopped or started; 53300: too many connections.
+            // 57P0x: the server is being stopped or started; 53300: too many connections; 25006: it may not write, since
+            // another one is the primary now (see `pool`).
             Self::Database(sqlx::Error::Database(error)) => {
-                error.code().is_some_and(|code| code.starts_with("57P") || code == "53300")
+                error.code().is_some_and(|code| code.starts_with("57P") || code == "53300" || code == "25006")
             }
             _ => false,
         }
@@ -103,6 +107,13 @@ pub async fn begin_bounded(pool: &PgPool) -> Result<Transaction<'static, Postgre
     sqlx::raw_sql("set local statement_timeout = '10s'; set local jit = off; set local work_mem = '32MB'")
         .execute(&mut *tx)
         .await?;
+    Ok(tx)
+}
+
+/// The same, where each statement is planned for the filters that are there: one plan for all of them would read everything.
+pub async fn begin_filtered(pool: &PgPool) -> Result<Transaction<'static, Postgres>, StoreError> {
+    let mut tx = begin_bounded(pool).await?;
+    sqlx::raw_sql("set local plan_cache_mode = force_custom_plan").execute(&mut *tx).await?;
     Ok(tx)
 }
 

@@ -57,13 +57,43 @@ pub async fn list(db: &mut PgConnection, project: ProjectId) -> Result<Vec<Store
     rows.into_iter().map(StoredPolicy::try_from).collect()
 }
 
+/// A policy as it is kept, whether or not this version can read it.
+#[derive(Clone, Debug)]
+pub struct KeptPolicy {
+    /// Of which environment.
+    pub environment_id: EnvironmentId,
+    /// The document; absent when the environment is not protected.
+    pub document: Option<Value>,
+    /// Counts up with every change.
+    pub version: u64,
+}
+
+/// The policies of a project as they are kept, for whoever ends them.
+pub async fn list_kept(db: &mut PgConnection, project: ProjectId) -> Result<Vec<KeptPolicy>, StoreError> {
+    let rows = sqlx::query!(
+        "select policies.environment_id, policies.document, policies.version
+         from policies
+         join environments on environments.id = policies.environment_id
+         where environments.project_id = $1",
+        project.uuid(),
+    )
+    .fetch_all(db)
+    .await?;
+    let kept = rows.into_iter().map(|row| KeptPolicy {
+        environment_id: row.environment_id.into(),
+        document: row.document,
+        version: unsigned(row.version),
+    });
+    Ok(kept.collect())
+}
+
 /// Writes the policy of an environment, or that there is none, with its next version.
 pub async fn save(
     db: &mut PgConnection,
     environment: EnvironmentId,
     policy: Option<&Policy>,
     version: u64,
-    author: UserId,
+    author: Option<UserId>,
     at: OffsetDateTime,
 ) -> Result<(), StoreError> {
     sqlx::query!(
@@ -77,7 +107,7 @@ pub async fn save(
         policy.map(write_document).transpose()?,
         signed(version + 1),
         at,
-        author.uuid(),
+        author.map(UserId::uuid),
     )
     .execute(db)
     .await?;

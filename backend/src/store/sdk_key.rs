@@ -98,6 +98,22 @@ pub async fn insert(db: &mut PgConnection, key: &SdkKey, author: UserId) -> Resu
     Ok(())
 }
 
+/// The same for a key of whatever project; answers its name and hint.
+pub async fn revoke_named(
+    db: &mut PgConnection,
+    id: SdkKeyId,
+    at: OffsetDateTime,
+) -> Result<(String, String), StoreError> {
+    let key = sqlx::query!(
+        "update sdk_keys set revoked_at = coalesce(revoked_at, $2) where id = $1 returning name, hint",
+        id.uuid(),
+        at,
+    )
+    .fetch_optional(db)
+    .await?;
+    Ok(key.map(|key| (key.name, key.hint)).unwrap_or_default())
+}
+
 /// Revokes a key for good; one revoked before keeps its time.
 pub async fn revoke(db: &mut PgConnection, id: SdkKeyId, at: OffsetDateTime) -> Result<(), StoreError> {
     sqlx::query!("update sdk_keys set revoked_at = coalesce(revoked_at, $2) where id = $1", id.uuid(), at)

@@ -109,6 +109,17 @@ fn table() -> Vec<(&'static str, &'static str, Needs, Option<Value>)> {
         ("get", "/projects/{project}/keys", Viewer, None),
         ("post", "/projects/{project}/keys", Admin, Some(json!({}))),
         ("post", "/projects/{project}/keys/{key}/revoke", Admin, Some(json!({}))),
+        ("get", "/projects/{project}/history", Viewer, None),
+        ("get", "/projects/{project}/history/{revision}", Viewer, None),
+        ("post", "/projects/{project}/history/{revision}/revert", Editor, Some(json!({}))),
+        ("get", "/projects/{project}/flags/{flag}/at", Viewer, None),
+        ("get", "/projects/{project}/flags/{flag}/diff", Viewer, None),
+        ("post", "/projects/{project}/flags/{flag}/revert", Editor, Some(json!({}))),
+        ("get", "/projects/{project}/segments/{segment}/at", Viewer, None),
+        ("get", "/projects/{project}/audit", Admin, None),
+        ("get", "/audit", InstallationAdmin, None),
+        ("get", "/restored", InstallationAdmin, None),
+        ("post", "/restored/{revision}/confirm", InstallationAdmin, None),
         ("get", "/edges", SignedIn, None),
         ("delete", "/edges/{process}", InstallationAdmin, None),
         ("get", "/edges/{process}/history", SignedIn, None),
@@ -159,6 +170,7 @@ async fn every_role_may_what_the_table_says_and_nothing_else() {
                 .replace("{attribute}", "none")
                 .replace("{changeset}", "00000000-0000-0000-0000-000000000000")
                 .replace("{freeze}", "00000000-0000-0000-0000-000000000000")
+                .replace("{revision}", "2")
                 .replace("{metric}", "00000000-0000-0000-0000-000000000000")
                 .replace("{key}", "00000000-0000-0000-0000-000000000000")
                 .replace("{view}", "00000000-0000-0000-0000-000000000000")

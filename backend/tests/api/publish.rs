@@ -11,7 +11,7 @@ use crate::flag::{boolean, on};
 use crate::support::{App, Nats};
 
 /// All that the bucket holds, with the sequence of each message.
-async fn bucket(nats: &Nats) -> BTreeMap<String, (u64, String)> {
+pub(crate) async fn bucket(nats: &Nats) -> BTreeMap<String, (u64, String)> {
     let Ok(client) = async_nats::connect(nats.url()).await else { return BTreeMap::new() };
     let Ok(store) = jetstream::new(client).get_key_value("fluxgate_state").await else { return BTreeMap::new() };
     let Ok(keys) = store.keys().await else { return BTreeMap::new() };
@@ -32,7 +32,7 @@ async fn database(app: &App) -> BTreeMap<String, String> {
 }
 
 /// Waits until the bucket holds byte for byte what the database says.
-async fn wait_until_equal(app: &App, nats: &Nats) -> BTreeMap<String, (u64, String)> {
+pub(crate) async fn wait_until_equal(app: &App, nats: &Nats) -> BTreeMap<String, (u64, String)> {
     let deadline = Instant::now() + Duration::from_secs(20);
     loop {
         let held = bucket(nats).await;

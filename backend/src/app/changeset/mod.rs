@@ -24,6 +24,7 @@ mod sdk_key;
 mod segment;
 mod share;
 mod submit;
+mod unprotect;
 mod variant;
 
 use std::collections::BTreeSet;
@@ -44,6 +45,7 @@ use shared::wire::api::environment::CreateEnvironment;
 use sqlx::PgConnection;
 pub use submit::{Way, ask, submit};
 use time::OffsetDateTime;
+pub use unprotect::unprotect;
 
 use crate::app::changeset::draft::Draft;
 use crate::app::changeset::render::Pending;

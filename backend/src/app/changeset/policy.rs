@@ -26,7 +26,7 @@ impl Draft {
         let environment = self.environment(key.as_str())?.id;
         let stored = store::policy::list(db, self.project).await?.into_iter().find(|p| p.environment_id == environment);
         check_version("policy", expected, stored.as_ref().map_or(0, |stored| stored.version))?;
-        store::policy::save(db, environment, policy.as_ref(), expected, self.author.user, self.at).await?;
+        store::policy::save(db, environment, policy.as_ref(), expected, Some(self.author.user), self.at).await?;
         let before = stored.and_then(|stored| stored.policy);
         self.record(Some(environment), ("policy", environment.uuid(), key.as_str()), before.as_ref(), policy.as_ref())?;
         self.governed.insert(environment);

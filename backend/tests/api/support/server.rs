@@ -20,7 +20,7 @@ use shared::model::change::Change;
 use shared::model::changeset::Note;
 use shared::model::id::{EnvironmentId, ProjectId};
 use shared::wire::api::changeset::ChangesetDetail;
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection, PgConnection, PgPool};
 use tokio::net::TcpListener;
 use tokio::sync::OnceCell;
@@ -63,8 +63,11 @@ impl App {
 
     /// An app with settings or a setup code of the test's own.
     pub(crate) async fn start_with(nats: &str, change: impl FnOnce(&mut AppState)) -> Self {
-        let url = new_database().await;
-        let pool = PgPoolOptions::new().max_connections(8).connect(&url).await.expect("the test's database");
+        Self::start_on(new_database().await, nats, change).await
+    }
+
+    async fn start_on(url: String, nats: &str, change: impl FnOnce(&mut AppState)) -> Self {
+        let pool = store::pool::options().max_connections(8).connect(&url).await.expect("the test's database");
         let config = Config {
             server: Server::default(),
             database: Database { url },
@@ -85,11 +88,47 @@ impl App {
 
     /// The same with a leader that publishes and ingests.
     pub(crate) async fn start_leading(nats: &str) -> Self {
-        let app = Self::start_with(nats, |_| ()).await;
-        let bus = bus::connect(&app.state.config.nats).await.expect("a client");
-        tokio::spawn(live::listen(app.state.clone(), bus.clone(), app.state.stopping.clone()));
-        tokio::spawn(leader::run(app.state.clone(), bus, app.state.stopping.clone()));
-        app
+        Self::start_with(nats, |_| ()).await.lead().await
+    }
+
+    /// Ends everything and copies its database, as a backup does; answers the copy's address.
+    pub(crate) async fn stop_and_copy(self) -> String {
+        let url = self.state.config.database.url.clone();
+        let (base, name) = url.rsplit_once('/').expect("a URL with a database");
+        let copy = format!("test_{}", new_id().simple());
+        drop(self);
+        // Whatever its tasks still hold: a database that is in use cannot be copied.
+        let ended = format!("select pg_terminate_backend(pid) from pg_stat_activity where datname = '{name}'");
+        let mut db = PgConnection::connect_with(&server()).await.expect("PostgreSQL");
+        for _ in 0..100 {
+            sqlx::raw_sql(sqlx::AssertSqlSafe(ended.clone())).execute(&mut db).await.expect("ends");
+            let sql = format!("create database {copy} template {name}");
+            if sqlx::raw_sql(sqlx::AssertSqlSafe(sql)).execute(&mut db).await.is_ok() {
+                return format!("{base}/{copy}");
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        }
+        panic!("the database stays in use");
+    }
+
+    /// A leading app on a database that is there.
+    pub(crate) async fn start_leading_on(url: String, nats: &str) -> Self {
+        Self::start_on(url, nats, |_| ()).await.lead().await
+    }
+
+    /// Ana, who is there already, signed in.
+    pub(crate) async fn ana_again(&self) -> Person {
+        let mut db = self.state.pool.acquire().await.expect("a connection");
+        let ana = store::user::find_by_email(&mut db, "ana@example.com").await.expect("a search").expect("Ana");
+        drop(db);
+        self.sign_in(&ana).await
+    }
+
+    async fn lead(self) -> Self {
+        let bus = bus::connect(&self.state.config.nats).await.expect("a client");
+        tokio::spawn(live::listen(self.state.clone(), bus.clone(), self.state.stopping.clone()));
+        tokio::spawn(leader::run(self.state.clone(), bus, self.state.stopping.clone()));
+        self
     }
 
     /// A second backend on the same database; stops with the first.

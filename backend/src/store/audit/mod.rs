@@ -1,5 +1,8 @@
 //! What people do that is no changeset: they sign in, make tokens, invite others. Changesets are their own record.
 
+pub mod chain;
+pub mod list;
+
 use serde_json::Value;
 use shared::model::changeset::Via;
 use shared::model::id::{ProjectId, UserId};
