@@ -120,14 +120,6 @@ pub enum AppError {
         /// The same as a moment.
         until_at: OffsetDateTime,
     },
-    /// It cannot be done as things stand.
-    #[error("{message}")]
-    Conflict {
-        /// Stable, for programs.
-        code: &'static str,
-        /// Why, and the way out.
-        message: String,
-    },
     /// What is to be undone was changed again; each problem names by what.
     #[error("{}; send force to undo it all the same", invalid_text(.0))]
     Changed(Vec<FieldProblem>),
@@ -191,7 +183,6 @@ impl AppError {
             Self::Exists { .. } => (StatusCode::CONFLICT, "exists"),
             Self::InUse { .. } => (StatusCode::CONFLICT, "in_use"),
             Self::Frozen { .. } => (StatusCode::CONFLICT, "frozen"),
-            Self::Conflict { code, .. } => (StatusCode::CONFLICT, code),
             Self::Changed(_) => (StatusCode::CONFLICT, "changed"),
             Self::Invalid(_) => (StatusCode::UNPROCESSABLE_ENTITY, "invalid"),
             Self::BadRequest(_) => (StatusCode::BAD_REQUEST, "bad_request"),

@@ -16,7 +16,6 @@ pub mod history;
 pub mod invite;
 pub mod member;
 pub mod metric;
-pub mod metric;
 mod noted;
 pub mod prerequisite;
 pub mod project;

@@ -272,12 +272,14 @@ impl Plan<'_> {
 
 /// What makes a flag as it was; nothing when it is so already.
 fn flag_change(key: &FlagKey, flag: &store::flag::Flag, then: DescribedFlag) -> Option<Change> {
-    let DescribedFlag { definition, name, description, tags } = then;
+    let DescribedFlag { definition, name, description, tags, owner, lifetime, archived: _ } = then;
     let now = &flag.definition;
     let update = FlagChange {
         name: (flag.name != name).then_some(name),
         description: (flag.description != description).then_some(description),
         tags: (flag.tags != tags).then_some(tags),
+        owner: owner.filter(|owner| flag.owner.as_ref().map(|now| now.id) != Some(*owner)),
+        lifetime: (flag.lifetime != lifetime).then_some(lifetime),
         kind: (now.kind != definition.kind).then_some(definition.kind),
         client_visible: (now.client_visible != definition.client_visible).then_some(definition.client_visible),
         variants: (now.variants != definition.variants).then_some(definition.variants),

@@ -4,12 +4,13 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use shared::model::flag::{FlagConfig, FlagDefinition};
-use shared::model::id::ProjectId;
+use shared::model::id::{ProjectId, UserId};
 use shared::model::key::{FlagKey, SegmentKey};
+use shared::model::lifetime::Lifetime;
 use shared::model::segment::SegmentDefinition;
 use shared::model::timestamp::Timestamp;
 use shared::sentence;
-use shared::wire::api::flag::{FlagDetail, FlagEnvironment, KillDetail};
+use shared::wire::api::flag::{FlagDetail, FlagEnvironment, FlagOwner, KillDetail};
 use shared::wire::api::history::{EnvironmentDiff, FlagDiff, FlagThen, SegmentThen};
 use shared::wire::api::segment::SegmentDetail;
 use sqlx::PgConnection;
@@ -43,6 +44,12 @@ pub(super) struct DescribedFlag {
     pub(super) description: String,
     #[serde(default)]
     pub(super) tags: Vec<String>,
+    #[serde(default)]
+    pub(super) owner: Option<UserId>,
+    #[serde(default)]
+    pub(super) lifetime: Lifetime,
+    #[serde(default)]
+    pub(super) archived: bool,
 }
 
 /// A segment as history keeps it.
@@ -71,7 +78,10 @@ pub async fn flag_at(
     let environments = store::environment::list(&mut tx, project).await?;
     let rows = store::history::entries_at(&mut tx, project, key.as_str(), &FLAG, revision).await?;
     let flag = flag_of(&rows, &environments)?;
-    let flag = flag.ok_or_else(|| AppError::not_found("flag", format!("{key} at r{revision}")))?;
+    let (mut flag, owner) = flag.ok_or_else(|| AppError::not_found("flag", format!("{key} at r{revision}")))?;
+    if let Some(id) = owner {
+        flag.owner = store::user::name(&mut tx, id).await?.map(|name| FlagOwner { id, name });
+    }
     Ok(FlagThen { revision, at: at.into(), flag })
 }
 
@@ -194,24 +204,31 @@ pub(super) fn read<T: DeserializeOwned>(row: &ThenRow, entity: &str) -> Result<T
     })
 }
 
-fn flag_of(rows: &[ThenRow], environments: &[Environment]) -> Result<Option<FlagDetail>, AppError> {
+/// The flag and the id of its owner.
+fn flag_of(rows: &[ThenRow], environments: &[Environment]) -> Result<Option<(FlagDetail, Option<UserId>)>, AppError> {
     let Some(row) = latest(rows, "flag", None).filter(|row| row.after.is_some()) else { return Ok(None) };
     let described: DescribedFlag = read(row, "flag")?;
     let mut items = Vec::new();
     for environment in environments {
         items.extend(environment_of(rows, environment)?);
     }
-    Ok(Some(FlagDetail {
+    let days = described.lifetime.days(described.definition.kind);
+    let flag = FlagDetail {
         id: row.entity_id.into(),
         definition: described.definition,
         name: described.name,
         description: described.description,
         tags: described.tags,
+        owner: None,
+        lifetime: described.lifetime,
+        ends_at: days.map(|days| (row.first_at + time::Duration::days(i64::from(days))).into()),
+        archived_at: described.archived.then(|| row.at.into()),
         created_by: row.first_who.clone().unwrap_or_default(),
         created_at: row.first_at.into(),
         version: u64::try_from(row.version).unwrap_or(0),
         environments: items,
-    }))
+    };
+    Ok(Some((flag, described.owner)))
 }
 
 fn environment_of(rows: &[ThenRow], environment: &Environment) -> Result<Option<FlagEnvironment>, AppError> {
