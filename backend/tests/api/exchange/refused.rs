@@ -8,51 +8,64 @@ use crate::reference::{config, using};
 use crate::support::{App, new_id};
 
 /// What is done to a good file, and where it is wrong then.
-fn wrongs() -> Vec<(fn(&mut Value), &'static str)> {
+type Wrong = (fn(&mut Value), &'static str);
+
+fn wrong(change: fn(&mut Value), place: &'static str) -> Wrong {
+    (change, place)
+}
+
+/// Everything that can be wrong with the good file below.
+fn wrongs() -> Vec<Wrong> {
     vec![
-        (|file| file["kind"] = json!("fluxgate-bundle"), "kind"),
-        (|file| file["format"] = json!(2), "format"),
-        (|file| file["flags"][1]["definition"]["key"] = json!("a b"), "flags[1].definition.key"),
-        (|file| file["flags"][1]["definition"]["key"] = json!("a"), "flags[1].definition.key"),
-        (|file| file["flags"][0]["news"] = json!(1), "flags[0].news"),
-        (|file| file["flags"][0]["name"] = json!(" "), "flags[0].name"),
-        (|file| file["flags"][0]["tags"] = json!(["x", "x"]), "flags[0].tags[1]"),
-        (|file| file["flags"][0]["lifetime"] = json!({ "days": 0 }), "flags[0].lifetime"),
-        (|file| file["flags"][0]["definition"]["variants"] = json!([]), "flags[0].definition.variants"),
-        (|file| file["flags"][0]["environments"]["qa"] = on(), "flags[0].environments.qa"),
-        (
+        wrong(|file| file["kind"] = json!("fluxgate-bundle"), "kind"),
+        wrong(|file| file["format"] = json!(2), "format"),
+        wrong(|file| file["flags"][1]["definition"]["key"] = json!("a b"), "flags[1].definition.key"),
+        wrong(|file| file["flags"][1]["definition"]["key"] = json!("a"), "flags[1].definition.key"),
+        wrong(|file| file["flags"][0]["news"] = json!(1), "flags[0].news"),
+        wrong(|file| file["flags"][0]["name"] = json!(" "), "flags[0].name"),
+        wrong(|file| file["flags"][0]["tags"] = json!(["x", "x"]), "flags[0].tags[1]"),
+        wrong(|file| file["flags"][0]["lifetime"] = json!({ "days": 0 }), "flags[0].lifetime"),
+        wrong(|file| file["flags"][0]["definition"]["variants"] = json!([]), "flags[0].definition.variants"),
+        wrong(|file| file["flags"][0]["environments"]["qa"] = on(), "flags[0].environments.qa"),
+        wrong(
             |file| file["flags"][1]["environments"]["production"]["rules"][0]["serve"] = json!({ "variant": "blue" }),
             "flags[1].environments.production.rules[0].serve.variant",
         ),
-        (
+        wrong(
             |file| file["flags"][1]["environments"]["production"]["rules"][0]["conditions"] = using(&["nobody"]),
             "flags[1].environments.production.rules[0].conditions.all[0].values[0]",
         ),
-        (
+        wrong(
             |file| file["flags"][0]["environments"]["production"] = config(&["b"], &[]),
             "flags[0].environments.production.prerequisites[0].flag",
         ),
-        (
+        wrong(
             |file| file["flags"][0]["environments"]["staging"] = config(&["gone"], &[]),
             "flags[0].environments.staging.prerequisites[0].flag",
         ),
-        (|file| file["segments"][0]["definition"]["conditions"] = using(&["vip"]), "segments[0].definition.conditions"),
-        (
+        wrong(
+            |file| file["segments"][0]["definition"]["conditions"] = using(&["vip"]),
+            "segments[0].definition.conditions",
+        ),
+        wrong(
             |file| file["segments"][0]["definition"]["included"] = json!(["a\u{0}"]),
             "segments[0].definition.included[0]",
         ),
-        (
+        wrong(
             |file| {
                 let keys: Vec<String> = (0..10_001).map(|n| format!("u-{n}")).collect();
                 file["segments"][0]["definition"]["included"] = json!(keys);
             },
             "segments[0].definition.included",
         ),
-        (|file| file["segments"][1]["name"] = json!(""), "segments[1].name"),
-        (|file| file["environments"][1]["hue"] = json!(9), "environments[1].hue"),
-        (|file| file["environments"][1]["key"] = json!("development"), "environments[1].key"),
-        (|file| file["attributes"] = json!([{ "name": "$x", "type": "text" }]), "attributes[0].name"),
-        (|file| file["metrics"] = json!([{ "name": "", "event": "buy", "kind": "conversion" }]), "metrics[0].name"),
+        wrong(|file| file["segments"][1]["name"] = json!(""), "segments[1].name"),
+        wrong(|file| file["environments"][1]["hue"] = json!(9), "environments[1].hue"),
+        wrong(|file| file["environments"][1]["key"] = json!("development"), "environments[1].key"),
+        wrong(|file| file["attributes"] = json!([{ "name": "$x", "type": "text" }]), "attributes[0].name"),
+        wrong(
+            |file| file["metrics"] = json!([{ "name": "", "event": "buy", "kind": "conversion" }]),
+            "metrics[0].name",
+        ),
     ]
 }
 
@@ -140,7 +153,8 @@ async fn who_may_not_change_an_environment_imports_nothing_for_it() {
     let refused = import(&eve, &new, false).await.expect(403);
     assert!(refused.body["detail"].as_str().is_some_and(|text| text.contains("edit in production")));
     let mut wider = file(json!([flag("a", json!({ "staging": on() }))]), json!([]));
-    wider["environments"][3] = json!({ "key": "qa", "name": "QA", "hue": 4 });
+    let qa = json!({ "key": "qa", "name": "QA", "hue": 4 });
+    wider["environments"].as_array_mut().expect("environments").push(qa);
     import(&eve, &wider, false).await.expect(403);
     assert_eq!(app.revision().await, before);
     import(&eve, &file(json!([flag("a", json!({ "staging": on() }))]), json!([])), false).await.expect(200);
