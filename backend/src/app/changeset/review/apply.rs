@@ -7,10 +7,10 @@ use shared::model::id::{ChangesetId, EnvironmentId, ProjectId};
 use shared::wire::api::changeset::ChangesetDetail;
 use sqlx::{Connection, PgConnection};
 
-use crate::app::changeset::protection::Verdict;
+use crate::app::changeset::protection::{Verdict, check_permissions};
 use crate::app::changeset::review::{Tally, lock};
 use crate::app::changeset::submit::{digest, footprint};
-use crate::app::changeset::{Protection, Record, Write, prepare};
+use crate::app::changeset::{Prepared, Protection, Record, Write, prepare};
 use crate::auth::permission::{Actor, InProject};
 use crate::error::AppError;
 use crate::state::AppState;
@@ -116,25 +116,18 @@ async fn attempt_to(
     let protection = Protection::find(attempt, author.id()).await?;
     let writes = waiting.changes.iter().cloned().map(Write::from).collect();
     let prepared = prepare(state, attempt, author.id(), &author.actor, writes, &note).await?;
-    let touched: Vec<EnvironmentId> = footprint(&prepared).iter().map(|environment| environment.id).collect();
-    let as_set = |ids: &[EnvironmentId]| ids.iter().copied().collect::<BTreeSet<_>>();
-    if as_set(&touched) != as_set(&waiting.environments) {
-        let names: Vec<String> = footprint(&prepared).into_iter().map(|environment| environment.key).collect();
-        let now = if names.is_empty() { "no environment".to_owned() } else { names.join(", ") };
-        return Ok(Outcome::Suspended(format!(
-            "it would now change answers or rules in {now}, which is not what was asked for; edit it, so that people see \
-             what it does now"
-        )));
+    if let Some(problem) = check_footprint(&prepared, waiting) {
+        return Ok(Outcome::Suspended(problem));
     }
     let break_glass = match how.break_glass {
         Some((who, reason)) => {
-            protection.judge(author, &prepared, &Note::try_from(reason.to_owned()).map_err(AppError::internal)?)?;
+            check_permissions(author, &prepared)?;
             protection.check_break_glass(who, &prepared)?.then_some(reason)
         }
         None => {
             if protection.judge(author, &prepared, &note)? == Verdict::NeedsApproval {
                 let approvals = store::review::list_approvals(attempt, &[waiting.id]).await?;
-                let tallies = protection.tally(&touched, waiting, &approvals);
+                let tallies = protection.tally(&waiting.environments, waiting, &approvals);
                 if tallies.iter().any(|tally| tally.missing() > 0) {
                     return Ok(Outcome::Waits(tallies));
                 }
@@ -144,6 +137,21 @@ async fn attempt_to(
     };
     let record = Record { id: waiting.id, author: Some(&author.actor), via: how.via, note: &note, break_glass };
     prepared.apply(state, attempt, record).await.map(Outcome::Applied)
+}
+
+/// What is wrong when a changeset changes other environments than those that were signed.
+pub(super) fn check_footprint(prepared: &Prepared, waiting: &Changeset) -> Option<String> {
+    let touched = footprint(prepared);
+    let now: BTreeSet<EnvironmentId> = touched.iter().map(|environment| environment.id).collect();
+    if now == waiting.environments.iter().copied().collect() {
+        return None;
+    }
+    let names: Vec<&str> = touched.iter().map(|environment| environment.key.as_str()).collect();
+    let now = if names.is_empty() { "no environment".to_owned() } else { names.join(", ") };
+    Some(format!(
+        "it would now change answers or rules in {now}, which is not what was asked for; edit it, so that people see what \
+         it does now"
+    ))
 }
 
 /// Why a changeset cannot be applied as it is, and the way out; faults of ours and of the database are none of its own.

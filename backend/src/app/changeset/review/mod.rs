@@ -4,10 +4,18 @@
 //! edit one comes first. Whatever was true when somebody asked is looked at anew when it is applied: see [`apply_waiting`].
 
 mod apply;
+mod detail;
+mod dry_run;
+mod list;
+mod permit;
 mod step;
+mod subject;
 mod tally;
 
 pub(in crate::app) use apply::{Outcome, apply_waiting};
+pub use detail::detail;
+pub use dry_run::dry_run;
+pub use list::{Wanted, list};
 use shared::model::id::{ChangesetId, ProjectId};
 use sqlx::PgConnection;
 pub use step::{apply, approve, break_glass, cancel, comment, edit, reject, start};
@@ -37,11 +45,11 @@ pub(in crate::app) async fn find(
 }
 
 /// A text of 1 to 2,000 characters, without blanks around it.
-fn check_text<'a>(field: &'static str, text: &'a str) -> Result<&'a str, AppError> {
+pub(super) fn check_text<'a>(field: &'static str, text: &'a str) -> Result<&'a str, AppError> {
     let text = text.trim();
     let length = text.chars().count();
     if length == 0 || length > TEXT_CHARS_MAX || text.contains('\0') {
-        return Err(AppError::field(field, format!("a {field} has 1 to {TEXT_CHARS_MAX} characters")));
+        return Err(AppError::field(field, format!("write 1 to {TEXT_CHARS_MAX} characters")));
     }
     Ok(text)
 }

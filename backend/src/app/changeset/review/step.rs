@@ -8,8 +8,9 @@ use shared::model::permission::Permission;
 use sqlx::{Acquire, PgConnection, Postgres, Transaction};
 
 use crate::app::changeset::protection::{Verdict, check_permissions};
-use crate::app::changeset::review::apply::{How, Outcome, apply_locked, author_of};
-use crate::app::changeset::review::{Tally, check_text, counts_in, lock};
+use crate::app::changeset::review::apply::{How, apply_locked, author_of};
+use crate::app::changeset::review::permit::check_break_glass;
+use crate::app::changeset::review::{Outcome, Tally, apply_waiting, check_text, counts_in, lock};
 use crate::app::changeset::submit::{check_person, digest, footprint};
 use crate::app::changeset::{Protection, Write, note_commit, prepare};
 use crate::auth::permission::InProject;
@@ -37,7 +38,7 @@ pub async fn approve(
     check_state(&waiting, "approve", &[InReview])?;
     if !seen.eq_ignore_ascii_case(&hex(&waiting.digest)) {
         let message = "it was edited since you read it; read it again, then approve what it does now";
-        return Err(AppError::Conflict { code: "changed", message: message.into() });
+        return Err(AppError::conflict("changed", message));
     }
     let protection = Protection::find(&mut tx, who.id()).await?;
     check_approver(&protection, who, &waiting)?;
@@ -168,8 +169,7 @@ pub async fn apply(state: &AppState, who: &InProject, id: ChangesetId) -> Result
     let waiting = lock(&mut tx, who.id(), id).await?;
     check_state(&waiting, "apply", &[InReview, Approved, Suspended])?;
     check_edit(who, &waiting)?;
-    let how = How { via: Via::Approval, break_glass: None };
-    let outcome = apply_locked(state, &mut tx, who.id(), &waiting, how).await?;
+    let outcome = apply_waiting(state, &mut tx, who.id(), id, Via::Approval).await?;
     match outcome {
         Outcome::Waits(tallies) if waiting.state == InReview => Err(waits(&tallies)),
         Outcome::Waits(_) => {
@@ -189,12 +189,7 @@ pub async fn break_glass(state: &AppState, who: &InProject, id: ChangesetId, rea
     let waiting = lock(&mut tx, who.id(), id).await?;
     check_state(&waiting, "apply", &[InReview, Approved, Scheduled, Suspended])?;
     let protection = Protection::find(&mut tx, who.id()).await?;
-    for environment in waiting.environments.iter().filter(|id| protection.policy(**id).is_some()) {
-        if !who.permissions.in_environment(*environment, Permission::BreakGlass) {
-            let needed = Permission::BreakGlass;
-            return Err(AppError::Forbidden(format!("the permission {needed} in every environment it changes")));
-        }
-    }
+    check_break_glass(&protection, who, &waiting)?;
     check_edit(who, &waiting)?;
     if who.actor.user != waiting.author {
         store::review::set_break_glass_by(&mut tx, id, who.actor.user).await?;
@@ -206,7 +201,7 @@ pub async fn break_glass(state: &AppState, who: &InProject, id: ChangesetId, rea
         // Nothing was passed over, so nothing says so.
         Outcome::Suspended(problem) => {
             tx.rollback().await?;
-            Err(AppError::Conflict { code: "does_not_fit", message: problem })
+            Err(AppError::conflict("does_not_fit", problem))
         }
         outcome => finish(state, tx, &outcome).await,
     }
@@ -235,21 +230,17 @@ async fn finish(state: &AppState, tx: Transaction<'_, Postgres>, outcome: &Outco
     Ok(())
 }
 
-fn check_state(waiting: &Changeset, verb: &str, from: &[ChangesetState]) -> Result<(), AppError> {
+pub(super) fn check_state(waiting: &Changeset, verb: &str, from: &[ChangesetState]) -> Result<(), AppError> {
     if from.contains(&waiting.state) {
         return Ok(());
     }
     let stands = waiting.state.as_str().replace('_', " ");
     let message = format!("nobody can {verb} a changeset that is {stands}; read it again");
-    Err(AppError::Conflict { code: "wrong_state", message })
+    Err(AppError::conflict("wrong_state", message))
 }
 
 /// Fails when this person's approval would not count.
-pub(in crate::app) fn check_approver(
-    protection: &Protection,
-    who: &InProject,
-    waiting: &Changeset,
-) -> Result<(), AppError> {
+pub(super) fn check_approver(protection: &Protection, who: &InProject, waiting: &Changeset) -> Result<(), AppError> {
     if waiting.is_written_by(who.actor.user) {
         let message = "nobody approves what they wrote a part of; ask somebody who did not";
         return Err(AppError::Refused(message.into()));
@@ -262,17 +253,17 @@ pub(in crate::app) fn check_approver(
     Ok(())
 }
 
-fn check_writer(who: &InProject, waiting: &Changeset, what: &str) -> Result<(), AppError> {
+pub(super) fn check_writer(who: &InProject, waiting: &Changeset, what: &str) -> Result<(), AppError> {
     if waiting.is_written_by(who.actor.user) {
         return Ok(());
     }
     Err(AppError::Refused(format!("only {} and who else edited it may {what}", waiting.author_name)))
 }
 
-/// Fails when the person may not edit where it changes something; elsewhere they may not have it done, either.
-fn check_edit(who: &InProject, waiting: &Changeset) -> Result<(), AppError> {
+/// Fails when it is not theirs and they may not edit where it changes something.
+pub(super) fn check_edit(who: &InProject, waiting: &Changeset) -> Result<(), AppError> {
     let may = |id: &EnvironmentId| who.permissions.in_environment(*id, Permission::Edit);
-    if waiting.environments.iter().all(may) {
+    if waiting.is_written_by(who.actor.user) || waiting.environments.iter().all(may) {
         return Ok(());
     }
     Err(AppError::Forbidden(format!("the permission {} in every environment it changes", Permission::Edit)))
@@ -280,14 +271,15 @@ fn check_edit(who: &InProject, waiting: &Changeset) -> Result<(), AppError> {
 
 fn gone(waiting: &Changeset) -> AppError {
     let message = format!("{} is no member any more; reject it, and ask anew yourself", waiting.author_name);
-    AppError::Conflict { code: "does_not_fit", message }
+    AppError::conflict("does_not_fit", message)
 }
 
 fn waits(tallies: &[Tally]) -> AppError {
-    let missing: u32 = tallies.iter().map(Tally::missing).max().unwrap_or(0);
-    let people = if missing == 1 { "one person" } else { "people" };
-    let message = format!("{missing} more approvals are needed; ask {people} who may approve");
-    AppError::Conflict { code: "needs_approval", message }
+    let message = match tallies.iter().map(Tally::missing).max().unwrap_or(0) {
+        1 => "one more approval is needed; ask somebody who may approve".to_owned(),
+        missing => format!("{missing} more approvals are needed; ask people who may approve"),
+    };
+    AppError::conflict("needs_approval", message)
 }
 
 async fn note_step(

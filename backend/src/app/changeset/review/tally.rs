@@ -4,21 +4,16 @@ use shared::model::id::{EnvironmentId, UserId};
 use shared::model::policy::Policy;
 
 use crate::app::changeset::Protection;
-use crate::app::changeset::protection::Approver;
 use crate::store::changeset::Changeset;
 use crate::store::review::Approval;
 
 /// How far a protected environment is from what its policy wants.
 #[derive(Clone, Debug)]
 pub(in crate::app) struct Tally {
-    /// Where.
-    pub(in crate::app) environment: EnvironmentId,
     /// How many approvals it needs.
     pub(in crate::app) needed: u32,
     /// Whose approvals count.
     pub(in crate::app) given: Vec<UserId>,
-    /// Everybody whose approval would count, were it not for what they wrote.
-    pub(in crate::app) approvers: Vec<Approver>,
 }
 
 impl Tally {
@@ -52,7 +47,7 @@ impl Protection {
         let of = |environment: EnvironmentId, policy: &Policy| {
             let approvers = self.approvers(environment);
             let given = approved.iter().filter(|user| approvers.iter().any(|a| a.id == **user)).copied().collect();
-            Tally { environment, needed: policy.approvals, given, approvers }
+            Tally { needed: policy.approvals, given }
         };
         environments.iter().filter_map(|id| Some(of(*id, self.policy(*id)?))).collect()
     }

@@ -1,5 +1,14 @@
 //! What people do with a changeset that waits: they approve it, edit it, talk about it, end it.
 
+mod approval;
+mod comment;
+mod list;
+mod past;
+
+pub use approval::{Approval, approve, list_approvals, void_approvals};
+pub use comment::{COMMENTS_MAX, Comment, insert_comment, list_comments};
+pub use list::{Counts, ListFilter, Listed, count, list};
+pub use past::{PastEntry, config_at, config_revision, list_entries};
 use shared::model::change::Change;
 use shared::model::changeset::ChangesetState;
 use shared::model::id::{ChangesetId, EnvironmentId, ProjectId, UserId};
@@ -7,44 +16,10 @@ use sqlx::PgConnection;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use crate::store::{DOCUMENT_FORMAT, StoreError, signed, write_document};
+use crate::store::{DOCUMENT_FORMAT, StoreError, write_document};
 
 /// The channel that tells all backends that a changeset moved on; its payload is JSON.
 pub const CHANNEL: &str = "fluxgate_changeset";
-/// The most comments of a changeset.
-pub const COMMENTS_MAX: i64 = 500;
-
-/// Somebody's approval of one content of a changeset.
-#[derive(Clone, Debug)]
-pub struct Approval {
-    /// Of which.
-    pub changeset: ChangesetId,
-    /// Who.
-    pub user: UserId,
-    /// Their name.
-    pub name: String,
-    /// Of exactly this content.
-    pub digest: Vec<u8>,
-    /// What they said.
-    pub note: String,
-    /// When.
-    pub at: OffsetDateTime,
-}
-
-/// What somebody said about a changeset.
-#[derive(Clone, Debug)]
-pub struct Comment {
-    /// Its id.
-    pub id: Uuid,
-    /// Whose.
-    pub user: UserId,
-    /// Their name.
-    pub name: String,
-    /// When.
-    pub at: OffsetDateTime,
-    /// What.
-    pub text: String,
-}
 
 /// How a changeset ended, and who is behind it.
 #[derive(Clone, Debug)]
@@ -76,62 +51,6 @@ pub struct Replacement<'a> {
     pub environments: &'a [EnvironmentId],
     /// Who wrote it.
     pub editor: UserId,
-}
-
-/// The approvals of changesets, the oldest first.
-pub async fn list_approvals(db: &mut PgConnection, changesets: &[ChangesetId]) -> Result<Vec<Approval>, StoreError> {
-    let ids: Vec<Uuid> = changesets.iter().map(|id| id.uuid()).collect();
-    let rows = sqlx::query!(
-        "select approvals.changeset_id, approvals.user_id, users.name, approvals.digest, approvals.note, approvals.at
-         from approvals
-         join users on users.id = approvals.user_id
-         where approvals.changeset_id = any ($1)
-         order by approvals.at, approvals.user_id",
-        &ids,
-    )
-    .fetch_all(db)
-    .await?;
-    let approvals = rows.into_iter().map(|row| Approval {
-        changeset: row.changeset_id.into(),
-        user: row.user_id.into(),
-        name: row.name,
-        digest: row.digest,
-        note: row.note,
-        at: row.at,
-    });
-    Ok(approvals.collect())
-}
-
-/// Notes an approval; a second one of the same content changes nothing.
-pub async fn approve(
-    db: &mut PgConnection,
-    changeset: ChangesetId,
-    user: UserId,
-    digest: &[u8],
-    note: &str,
-    at: OffsetDateTime,
-) -> Result<(), StoreError> {
-    sqlx::query!(
-        "insert into approvals (changeset_id, user_id, digest, note, at) values ($1, $2, $3, $4, $5)
-         on conflict (changeset_id, user_id, digest) do nothing",
-        changeset.uuid(),
-        user.uuid(),
-        digest,
-        note,
-        at,
-    )
-    .execute(db)
-    .await?;
-    Ok(())
-}
-
-/// Takes all approvals away, because the content became another one; answers whose they were.
-pub async fn void_approvals(db: &mut PgConnection, changeset: ChangesetId) -> Result<Vec<UserId>, StoreError> {
-    let users =
-        sqlx::query_scalar!("delete from approvals where changeset_id = $1 returning user_id", changeset.uuid())
-            .fetch_all(db)
-            .await?;
-    Ok(users.into_iter().map(UserId::from).collect())
 }
 
 /// Moves a changeset on, and tells all backends once that is committed.
@@ -269,78 +188,4 @@ pub async fn ending(db: &mut PgConnection, id: ChangesetId) -> Result<Ending, St
         break_glass_by: row.break_glass_by,
         editors: editors.into_iter().map(|editor| (editor.id.into(), editor.name)).collect(),
     })
-}
-
-/// Adds a comment; false when there are too many already.
-pub async fn insert_comment(
-    db: &mut PgConnection,
-    changeset: ChangesetId,
-    id: Uuid,
-    user: UserId,
-    text: &str,
-    at: OffsetDateTime,
-) -> Result<bool, StoreError> {
-    let added = sqlx::query!(
-        "insert into changeset_comments (id, changeset_id, user_id, at, text)
-         select $1, $2, $3, $4, $5
-         where (select count(*) from changeset_comments where changeset_id = $2) < $6",
-        id,
-        changeset.uuid(),
-        user.uuid(),
-        at,
-        text,
-        COMMENTS_MAX,
-    )
-    .execute(db)
-    .await?;
-    Ok(added.rows_affected() == 1)
-}
-
-/// The comments of a changeset, the oldest first.
-pub async fn list_comments(db: &mut PgConnection, changeset: ChangesetId) -> Result<Vec<Comment>, StoreError> {
-    let rows = sqlx::query!(
-        "select changeset_comments.id, changeset_comments.user_id, users.name, changeset_comments.at,
-                changeset_comments.text
-         from changeset_comments
-         join users on users.id = changeset_comments.user_id
-         where changeset_comments.changeset_id = $1
-         order by changeset_comments.at, changeset_comments.id
-         limit $2",
-        changeset.uuid(),
-        COMMENTS_MAX,
-    )
-    .fetch_all(db)
-    .await?;
-    let comments = rows.into_iter().map(|row| Comment {
-        id: row.id,
-        user: row.user_id.into(),
-        name: row.name,
-        at: row.at,
-        text: row.text,
-    });
-    Ok(comments.collect())
-}
-
-/// How often the config of a flag in an environment was saved before, and what it was at its `version`-th save.
-pub async fn config_at(
-    db: &mut PgConnection,
-    environment: EnvironmentId,
-    flag: Uuid,
-    version: u64,
-) -> Result<Option<serde_json::Value>, StoreError> {
-    if version == 0 {
-        return Ok(None);
-    }
-    let found = sqlx::query_scalar!(
-        "select after from revision_entries
-         where entity = 'config' and environment_id = $1 and entity_id = $2
-         order by revision, ordinal
-         offset $3 limit 1",
-        environment.uuid(),
-        flag,
-        signed(version - 1),
-    )
-    .fetch_optional(db)
-    .await?;
-    Ok(found.flatten())
 }
