@@ -4,6 +4,7 @@ mod approve;
 mod dry_run;
 mod escape;
 mod merge;
+mod model;
 mod policy;
 mod race;
 mod step;
