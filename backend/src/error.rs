@@ -51,14 +51,6 @@ pub enum AppError {
     /// It is not for them to do, whatever their roles.
     #[error("{0}")]
     Refused(String),
-    /// It does not fit how things stand now.
-    #[error("{message}")]
-    Conflict {
-        /// Stable, in snake case.
-        code: &'static str,
-        /// What stands in the way, and the way out.
-        message: String,
-    },
     /// A write from another site.
     #[error("a write must come from the same site")]
     CrossSite,
@@ -174,7 +166,6 @@ impl AppError {
             Self::TooManyTries { .. } => (StatusCode::TOO_MANY_REQUESTS, "too_many_tries"),
             Self::Forbidden(_) => (StatusCode::FORBIDDEN, "forbidden"),
             Self::Refused(_) => (StatusCode::FORBIDDEN, "forbidden"),
-            Self::Conflict { code, .. } => (StatusCode::CONFLICT, *code),
             Self::CrossSite => (StatusCode::FORBIDDEN, "cross_site"),
             Self::Stale { .. } | Self::StaleConfig { .. } => (StatusCode::PRECONDITION_FAILED, "stale"),
             Self::PlanChanged => (StatusCode::PRECONDITION_FAILED, "plan_changed"),

@@ -19,6 +19,8 @@ use crate::http::{
     account, attribute, audit, changeset, count, edge, environment, event, exchange, experiment, flag, freeze, health,
     history, invite, kill, loss, member, metric, prerequisite, project, reset, restored, role, sdk_key, segment,
     session, setup, stale, token, ui, unknown, user, view,
+    changeset, count, edge, environment, event, experiment, flag, health, kill, loss, metric, project, sdk_key,
+    segment, session, setup, stale, ui, unknown,
 };
 use crate::state::AppState;
 

@@ -81,7 +81,7 @@ fn merged_order(
     let (was, now, own) = (common(base), common(theirs), common(mine));
     let is_same_place = added(base, theirs).iter().any(|(after, new)| {
         let is_other = |(own_after, own_new): &(Option<RuleId>, RuleId)| own_after == after && own_new != new;
-        !mine.contains(new) && added(base, mine).iter().filter(|(_, own)| !theirs.contains(own)).any(|it| is_other(it))
+        !mine.contains(new) && added(base, mine).iter().filter(|(_, own)| !theirs.contains(own)).any(is_other)
     });
     let are_both_moved = now != was && own != was && now != own;
     if is_same_place || are_both_moved {

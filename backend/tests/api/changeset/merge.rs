@@ -44,7 +44,7 @@ async fn what_both_changed_is_listed_with_all_three_and_a_save_without_a_change_
     shop.ben.put(STAGING, 2, json!({ "config": config(true, "off") })).await.expect(200);
     let mut mine = config(true, "on");
     mine["off_variant"] = json!("on");
-    mine["default_serve"] = json!({ "split": { "bucket_by": "targetingKey", "seed": "s", "ranges": [
+    mine["default_serve"] = json!({ "split": { "bucket_by": "targetingKey", "algorithm": "murmur3", "seed": "s", "ranges": [
         { "start": 0, "end": 10, "variant": "on" }, { "start": 10, "end": 100_000, "variant": "off" }] } });
     let late = shop.eve.put(STAGING, 2, json!({ "config": mine })).await.expect(412);
     let conflicts = late.body["merge"]["conflicts"].as_array().expect("conflicts");

@@ -30,7 +30,9 @@ async fn who_may_approve_is_changed_under_the_policy_in_force_too() {
     let path = request(&shop.ana, vec![eve, turn_on("production", 1)]).await;
     assert_eq!(approve(&shop.eve, &path).await.expect(403).code(), "forbidden");
     assert_eq!(approved(&shop.ben, &path).await["state"], "applied");
-    let own = request(&shop.ben, vec![turn_on("production", 2)]).await;
+    let mut off = turn_on("production", 2);
+    off["config"]["enabled"] = json!(false);
+    let own = request(&shop.ben, vec![off]).await;
     assert_eq!(approved(&shop.eve, &own).await["state"], "applied", "now she may");
 }
 

@@ -111,7 +111,9 @@ async fn breaking_the_glass_needs_its_permission_and_a_reason_that_stays() {
         (&json!("applied"), &json!("it burns"), &json!("Ana"))
     );
     assert_eq!(done["author"]["name"], "Eve");
-    let direct = json!({ "changes": [turn_on("production", 2)], "break_glass": "still" });
+    let mut off = turn_on("production", 2);
+    off["config"]["enabled"] = json!(false);
+    let direct = json!({ "changes": [off], "break_glass": "still" });
     assert_eq!(shop.ana.post(CHANGESETS, direct).await.expect(201).body["state"], "applied");
     let reasons: Vec<String> =
         sqlx::query_scalar("select break_glass from changesets where break_glass is not null order by revision")

@@ -144,6 +144,19 @@ impl App {
         address
     }
 
+    /// A second backend on the same database; stops with the first.
+    pub(crate) async fn replica(&self) -> SocketAddr {
+        let config = Config::clone(&self.state.config);
+        let stopping = self.state.stopping.clone();
+        let mut state = AppState::new(config, self.state.pool.clone(), stopping).expect("a state");
+        state.clock = self.state.clock.clone();
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        let server = axum::serve(listener, router(state));
+        tokio::spawn(async move { server.await });
+        address
+    }
+
     /// Nobody.
     pub(crate) fn nobody(&self) -> Person {
         Person { client: reqwest::Client::new(), address: self.address, cookie: None }
@@ -195,6 +208,16 @@ impl App {
         let found = InProject::find(&mut db, "shop", Actor::person(user.into(), name), true).await.expect("a project");
         drop(db);
         found.expect("shop")
+    }
+
+    /// Signs in as a person would.
+    pub(crate) async fn sign_in_with(&self, email: &str, password: &str) -> Person {
+        let mut person = self.nobody();
+        let answer = person.post("/session", json!({ "email": email, "password": password })).await;
+        let cookie = answer.headers.get("set-cookie").and_then(|value| value.to_str().ok());
+        let cookie = cookie.and_then(|text| text.split(';').next()).expect("a cookie");
+        person.cookie = Some(cookie.to_owned());
+        person
     }
 
     /// Signs in as a person would.

@@ -38,7 +38,7 @@ pub async fn approve(
     check_state(&waiting, "approve", &[InReview])?;
     if !seen.eq_ignore_ascii_case(&hex(&waiting.digest)) {
         let message = "it was edited since you read it; read it again, then approve what it does now";
-        return Err(AppError::Conflict { code: "changed", message: message.into() });
+        return Err(AppError::conflict("changed", message));
     }
     let protection = Protection::find(&mut tx, who.id()).await?;
     check_approver(&protection, who, &waiting)?;
@@ -201,7 +201,7 @@ pub async fn break_glass(state: &AppState, who: &InProject, id: ChangesetId, rea
         // Nothing was passed over, so nothing says so.
         Outcome::Suspended(problem) => {
             tx.rollback().await?;
-            Err(AppError::Conflict { code: "does_not_fit", message: problem })
+            Err(AppError::conflict("does_not_fit", problem))
         }
         outcome => finish(state, tx, &outcome).await,
     }
@@ -236,7 +236,7 @@ pub(super) fn check_state(waiting: &Changeset, verb: &str, from: &[ChangesetStat
     }
     let stands = waiting.state.as_str().replace('_', " ");
     let message = format!("nobody can {verb} a changeset that is {stands}; read it again");
-    Err(AppError::Conflict { code: "wrong_state", message })
+    Err(AppError::conflict("wrong_state", message))
 }
 
 /// Fails when this person's approval would not count.
@@ -260,10 +260,10 @@ pub(super) fn check_writer(who: &InProject, waiting: &Changeset, what: &str) -> 
     Err(AppError::Refused(format!("only {} and who else edited it may {what}", waiting.author_name)))
 }
 
-/// Fails when the person may not edit where it changes something; elsewhere they may not have it done, either.
+/// Fails when it is not theirs and they may not edit where it changes something.
 pub(super) fn check_edit(who: &InProject, waiting: &Changeset) -> Result<(), AppError> {
     let may = |id: &EnvironmentId| who.permissions.in_environment(*id, Permission::Edit);
-    if waiting.environments.iter().all(may) {
+    if waiting.is_written_by(who.actor.user) || waiting.environments.iter().all(may) {
         return Ok(());
     }
     Err(AppError::Forbidden(format!("the permission {} in every environment it changes", Permission::Edit)))
@@ -271,14 +271,15 @@ pub(super) fn check_edit(who: &InProject, waiting: &Changeset) -> Result<(), App
 
 fn gone(waiting: &Changeset) -> AppError {
     let message = format!("{} is no member any more; reject it, and ask anew yourself", waiting.author_name);
-    AppError::Conflict { code: "does_not_fit", message }
+    AppError::conflict("does_not_fit", message)
 }
 
 fn waits(tallies: &[Tally]) -> AppError {
-    let missing: u32 = tallies.iter().map(Tally::missing).max().unwrap_or(0);
-    let people = if missing == 1 { "one person" } else { "people" };
-    let message = format!("{missing} more approvals are needed; ask {people} who may approve");
-    AppError::Conflict { code: "needs_approval", message }
+    let message = match tallies.iter().map(Tally::missing).max().unwrap_or(0) {
+        1 => "one more approval is needed; ask somebody who may approve".to_owned(),
+        missing => format!("{missing} more approvals are needed; ask people who may approve"),
+    };
+    AppError::conflict("needs_approval", message)
 }
 
 async fn note_step(
