@@ -1,5 +1,6 @@
 //! The backend over HTTP, on a real PostgreSQL and a real NATS. `cargo xtask test` provides both.
 
+mod account;
 mod benchmark;
 mod bundle;
 mod count;
@@ -8,17 +9,22 @@ mod experiment;
 mod flag;
 mod ingest;
 mod insight;
+mod invite;
 mod kill;
 mod ledger;
+mod member;
 mod metric;
 mod openapi;
 mod permission;
 mod prerequisite;
+mod project;
 mod publish;
 mod reference;
+mod role;
 mod rollup;
 mod sdk_key;
 mod segment;
 mod session;
 mod stale;
 mod support;
+mod token;
