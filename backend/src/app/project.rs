@@ -1,18 +1,21 @@
 //! Projects and their environments.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::json;
 use shared::model::change::Change;
 use shared::model::changeset::Note;
-use shared::model::environment::ENVIRONMENTS_MAX;
-use shared::model::id::ProjectId;
+use shared::model::environment::{ENVIRONMENTS_MAX, HUES};
+use shared::model::id::{EnvironmentId, ProjectId};
+use shared::model::key::EnvironmentKey;
 use shared::model::permission::{BuiltInRole, Permission, PermissionSet};
 use shared::wire::api::changeset::ChangesetDetail;
-use shared::wire::api::environment::{CreateEnvironment, EnvironmentSummary};
-use shared::wire::api::project::{CreateProject, ProjectDetail, ProjectList};
+use shared::wire::api::environment::{CreateEnvironment, EnvironmentSummary, UpdateEnvironment};
+use shared::wire::api::project::{CreateProject, ProjectDetail, ProjectList, UpdateProject};
 use sqlx::PgConnection;
 
 use crate::app::changeset::{self, Protection, Write, check_name};
+use crate::app::noted::note_in;
 use crate::auth::permission::{Actor, InProject, Permissions, SignedIn};
 use crate::error::AppError;
 use crate::state::AppState;
@@ -90,6 +93,66 @@ pub async fn create_environment(
 ) -> Result<ProjectDetail, AppError> {
     let writes = vec![Write::CreateEnvironment(body)];
     changeset::apply(state, who.id(), &who.actor, writes, &Note::default()).await?;
+    detail(state, who).await
+}
+
+/// Changes what a project is called, and in which order its environments stand.
+pub async fn update(state: &AppState, mut who: InProject, body: UpdateProject) -> Result<ProjectDetail, AppError> {
+    let mut tx = state.pool.begin().await?;
+    let key = store::project::lock(&mut tx, who.id()).await?;
+    let mut changed = json!({});
+    if let Some(name) = &body.name {
+        check_name(name)?;
+        changed["name"] = json!({ "before": who.project.name, "after": name.trim() });
+        name.trim().clone_into(&mut who.project.name);
+        store::project::set_name(&mut tx, who.id(), name.trim()).await?;
+    }
+    if let Some(order) = &body.environments {
+        let known = store::environment::list(&mut tx, who.id()).await?;
+        let found = order.iter().filter_map(|key| known.iter().find(|environment| environment.key == key.as_str()));
+        let ids: Vec<EnvironmentId> = found.map(|environment| environment.id).collect();
+        let each_once: BTreeSet<EnvironmentId> = ids.iter().copied().collect();
+        if ids.len() != order.len() || each_once.len() != known.len() || order.len() != known.len() {
+            let keys: Vec<&str> = known.iter().map(|environment| environment.key.as_str()).collect();
+            let message = format!("name each environment of the project once: {}", keys.join(", "));
+            return Err(AppError::field("environments", message));
+        }
+        let keys: Vec<&str> = known.iter().map(|environment| environment.key.as_str()).collect();
+        changed["environments"] = json!({ "before": keys, "after": order });
+        store::environment::reorder(&mut tx, who.id(), &ids).await?;
+    }
+    if body.name.is_some() || body.environments.is_some() {
+        note_in(state, &mut tx, &who, "project.changed", &key, changed).await?;
+    }
+    tx.commit().await?;
+    detail(state, who).await
+}
+
+/// Changes what an environment is called and how it is shown.
+pub async fn update_environment(
+    state: &AppState,
+    who: InProject,
+    key: &EnvironmentKey,
+    body: UpdateEnvironment,
+) -> Result<ProjectDetail, AppError> {
+    let mut tx = state.pool.begin().await?;
+    store::project::lock(&mut tx, who.id()).await?;
+    let known = store::environment::list(&mut tx, who.id()).await?;
+    let before = known.into_iter().find(|environment| environment.key == key.as_str());
+    let before = before.ok_or_else(|| AppError::not_found("environment", key))?;
+    let name = body.name.map_or_else(|| before.name.clone(), |name| name.trim().to_owned());
+    check_name(&name)?;
+    let hue = body.hue.map_or(before.hue, i16::from);
+    if !(1..=i16::from(HUES)).contains(&hue) {
+        return Err(AppError::field("hue", format!("{hue} is not a hue; choose 1 to {HUES}")));
+    }
+    store::environment::update(&mut tx, before.id, &name, hue).await?;
+    let changed = json!({
+        "before": { "name": before.name, "hue": before.hue },
+        "after": { "name": name, "hue": hue },
+    });
+    note_in(state, &mut tx, &who, "environment.changed", key.as_str(), changed).await?;
+    tx.commit().await?;
     detail(state, who).await
 }
 

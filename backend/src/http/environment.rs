@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use serde::Deserialize;
 use shared::model::key::EnvironmentKey;
 use shared::wire::api::edge::ReceiptDetail;
-use shared::wire::api::environment::CreateEnvironment;
+use shared::wire::api::environment::{CreateEnvironment, UpdateEnvironment};
 use shared::wire::api::project::ProjectDetail;
 use utoipa::IntoParams;
 
@@ -36,6 +36,20 @@ pub async fn create_environment(
 ) -> Result<(StatusCode, Json<ProjectDetail>), AppError> {
     let detail = app::project::create_environment(&state, who, body).await?;
     Ok((StatusCode::CREATED, Json(detail)))
+}
+
+/// Changes what an environment is called and its hue. Neither alters an answer, so nobody is asked and no version either; the
+/// audit log keeps what was.
+#[utoipa::path(patch, path = "/api/v1/projects/{project}/environments/{environment}", tag = "environments",
+               params(("project" = String, Path), ("environment" = String, Path)), request_body = UpdateEnvironment,
+               responses((status = 200, body = ProjectDetail)))]
+pub async fn update_environment(
+    State(state): State<AppState>,
+    CanManageEnvironments(who): CanManageEnvironments,
+    Path((_, environment)): Path<(String, EnvironmentKey)>,
+    Body(body): Body<UpdateEnvironment>,
+) -> Result<Json<ProjectDetail>, AppError> {
+    app::project::update_environment(&state, who, &environment, body).await.map(Json)
 }
 
 /// Tells which edges answer by a revision.

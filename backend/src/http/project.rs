@@ -3,10 +3,10 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use shared::wire::api::project::{CreateProject, ProjectDetail, ProjectList};
+use shared::wire::api::project::{CreateProject, ProjectDetail, ProjectList, UpdateProject};
 
 use crate::app;
-use crate::auth::permission::{CanManageInstallation, CanView, SignedIn};
+use crate::auth::permission::{CanManageEnvironments, CanManageInstallation, CanView, SignedIn};
 use crate::error::AppError;
 use crate::http::input::Body;
 use crate::state::AppState;
@@ -37,4 +37,16 @@ pub async fn get_project(
     CanView(who): CanView,
 ) -> Result<Json<ProjectDetail>, AppError> {
     app::project::detail(&state, who).await.map(Json)
+}
+
+/// Changes what a project is called, and in which order its environments stand. Neither alters an answer, so nobody is
+/// asked and no version either; the audit log keeps what was.
+#[utoipa::path(patch, path = "/api/v1/projects/{project}", tag = "projects", params(("project" = String, Path)),
+               request_body = UpdateProject, responses((status = 200, body = ProjectDetail)))]
+pub async fn update_project(
+    State(state): State<AppState>,
+    CanManageEnvironments(who): CanManageEnvironments,
+    Body(body): Body<UpdateProject>,
+) -> Result<Json<ProjectDetail>, AppError> {
+    app::project::update(&state, who, body).await.map(Json)
 }

@@ -108,6 +108,29 @@ pub async fn insert(
     Ok(unit_key)
 }
 
+/// What an environment is called and how it is shown.
+pub async fn update(db: &mut PgConnection, id: EnvironmentId, name: &str, hue: i16) -> Result<(), StoreError> {
+    sqlx::query!("update environments set name = $2, hue = $3 where id = $1", id.uuid(), name, hue).execute(db).await?;
+    Ok(())
+}
+
+/// Puts all environments of a project into this order.
+pub async fn reorder(db: &mut PgConnection, project: ProjectId, order: &[EnvironmentId]) -> Result<(), StoreError> {
+    let ids: Vec<Uuid> = order.iter().map(|id| id.uuid()).collect();
+    // No two have the same place at any moment, so all go out of the way first.
+    sqlx::query!("update environments set position = -1 - position where project_id = $1", project.uuid())
+        .execute(&mut *db)
+        .await?;
+    sqlx::query!(
+        "update environments set position = array_position($2::uuid[], id) - 1 where project_id = $1",
+        project.uuid(),
+        &ids,
+    )
+    .execute(db)
+    .await?;
+    Ok(())
+}
+
 /// The project that an environment belongs to.
 pub async fn project_of(db: &mut PgConnection, id: EnvironmentId) -> Result<Option<ProjectId>, StoreError> {
     let project =

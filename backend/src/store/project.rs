@@ -66,6 +66,12 @@ pub async fn insert(
     Ok(())
 }
 
+/// What a project is called.
+pub async fn set_name(db: &mut PgConnection, id: ProjectId, name: &str) -> Result<(), StoreError> {
+    sqlx::query!("update projects set name = $2 where id = $1", id.uuid(), name).execute(db).await?;
+    Ok(())
+}
+
 /// Holds the project's row until the transaction ends: changesets of a project happen one after another. Rows that only
 /// refer to the project, such as a kill's changeset, are not held up.
 pub async fn lock(db: &mut PgConnection, id: ProjectId) -> Result<String, StoreError> {

@@ -3,6 +3,7 @@
 use shared::model::id::{EnvironmentId, ProjectId, SdkKeyId, UserId};
 use sqlx::PgConnection;
 use time::OffsetDateTime;
+use uuid::Uuid;
 
 use crate::store::StoreError;
 
@@ -38,6 +39,19 @@ pub struct SdkKey {
     pub created_by: String,
     /// The last minute in which a request with it was counted.
     pub last_used_at: Option<OffsetDateTime>,
+    /// The key that it takes over from.
+    pub replaces: Option<Uuid>,
+    /// The newest key that takes over from it.
+    pub replaced_by: Option<Uuid>,
+}
+
+/// How often a key was used.
+#[derive(Clone, Debug)]
+pub struct Requests {
+    /// The key.
+    pub key_id: SdkKeyId,
+    /// Requests.
+    pub count: i64,
 }
 
 /// The keys of a project, newest first; with `id`, that one alone.
@@ -47,7 +61,10 @@ pub async fn list(db: &mut PgConnection, project: ProjectId, id: Option<SdkKeyId
         r#"select sdk_keys.id, sdk_keys.environment_id, environments.key as environment, sdk_keys.name, sdk_keys.kind,
                   sdk_keys.origins, sdk_keys.hash, sdk_keys.hint, sdk_keys.expires_at, sdk_keys.revoked_at, sdk_keys.created_at,
                   users.name as created_by,
-                  (select max(last_at) from request_series where request_series.key_id = sdk_keys.id) as last_used_at
+                  (select max(last_at) from request_series where request_series.key_id = sdk_keys.id) as last_used_at,
+                  sdk_keys.replaces,
+                  (select newer.id from sdk_keys as newer where newer.replaces = sdk_keys.id
+                   order by newer.created_at desc, newer.id desc limit 1) as replaced_by
            from sdk_keys
            join environments on environments.id = sdk_keys.environment_id
            join users on users.id = sdk_keys.created_by
@@ -61,6 +78,28 @@ pub async fn list(db: &mut PgConnection, project: ProjectId, id: Option<SdkKeyId
     .fetch_all(db)
     .await?;
     Ok(keys)
+}
+
+/// Requests with the keys of a project that were counted since a moment.
+pub async fn list_requests(
+    db: &mut PgConnection,
+    project: ProjectId,
+    since: OffsetDateTime,
+) -> Result<Vec<Requests>, StoreError> {
+    let requests = sqlx::query_as!(
+        Requests,
+        r#"select request_series.key_id, sum(minute_counts.count)::bigint as "count!"
+           from request_series
+           join environments on environments.id = request_series.environment_id
+           join minute_counts on minute_counts.series = request_series.id
+           where environments.project_id = $1 and request_series.last_at >= $2 and minute_counts.minute >= $2
+           group by request_series.key_id"#,
+        project.uuid(),
+        since,
+    )
+    .fetch_all(db)
+    .await?;
+    Ok(requests)
 }
 
 /// How many keys a project has.
@@ -80,8 +119,9 @@ pub async fn count(db: &mut PgConnection, project: ProjectId) -> Result<i64, Sto
 /// Adds a key.
 pub async fn insert(db: &mut PgConnection, key: &SdkKey, author: UserId) -> Result<(), StoreError> {
     sqlx::query!(
-        "insert into sdk_keys (id, environment_id, name, kind, origins, hash, hint, expires_at, created_at, created_by)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+        "insert into sdk_keys (id, environment_id, name, kind, origins, hash, hint, expires_at, created_at, created_by,
+                               replaces)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
         key.id.uuid(),
         key.environment_id.uuid(),
         key.name,
@@ -92,6 +132,27 @@ pub async fn insert(db: &mut PgConnection, key: &SdkKey, author: UserId) -> Resu
         key.expires_at,
         key.created_at,
         author.uuid(),
+        key.replaces,
+    )
+    .execute(db)
+    .await?;
+    Ok(())
+}
+
+/// Writes what a key is called, where it may be used from, and when it ends.
+pub async fn update(
+    db: &mut PgConnection,
+    id: SdkKeyId,
+    name: &str,
+    origins: &[String],
+    expires_at: Option<OffsetDateTime>,
+) -> Result<(), StoreError> {
+    sqlx::query!(
+        "update sdk_keys set name = $2, origins = $3, expires_at = $4 where id = $1",
+        id.uuid(),
+        name,
+        origins,
+        expires_at,
     )
     .execute(db)
     .await?;

@@ -105,6 +105,8 @@ impl Draft {
             Write::Change(change) => self.change(state, db, change).await,
             Write::CreateEnvironment(new) => self.create_environment(state, db, new).await,
             Write::CreateSdkKey(key) => self.create_sdk_key(db, key).await,
+            Write::UpdateSdkKey { key, update } => self.update_sdk_key(db, key, update).await,
+            Write::RotateSdkKey { key, old_ends_at } => self.rotate_sdk_key(db, key, old_ends_at).await,
             Write::RevokeSdkKey { key } => self.revoke_sdk_key(db, key).await,
         }
     }

@@ -42,6 +42,7 @@ use shared::model::id::{ChangesetId, EnvironmentId, FlagId, ProjectId, SdkKeyId}
 use shared::model::problem::FieldProblem;
 use shared::wire::api::changeset::ChangesetDetail;
 use shared::wire::api::environment::CreateEnvironment;
+use shared::wire::api::sdk_key::UpdateSdkKey;
 use sqlx::PgConnection;
 pub use submit::{Way, ask, submit};
 use time::OffsetDateTime;
@@ -66,6 +67,20 @@ pub enum Write {
     CreateEnvironment(CreateEnvironment),
     /// Adds an SDK key.
     CreateSdkKey(SdkKey),
+    /// Changes what an SDK key is called, where it may be used from, and when it ends.
+    UpdateSdkKey {
+        /// Which.
+        key: SdkKeyId,
+        /// What changes.
+        update: UpdateSdkKey,
+    },
+    /// Adds an SDK key that takes over from another one, which ends with the overlap.
+    RotateSdkKey {
+        /// The new one; it names the old one.
+        key: SdkKey,
+        /// When the old one is refused from, unless it ends before.
+        old_ends_at: OffsetDateTime,
+    },
     /// Revokes an SDK key for good.
     RevokeSdkKey {
         /// Which.

@@ -19,9 +19,11 @@ use serde_json::{Value, json};
 use shared::model::change::Change;
 use shared::model::changeset::Note;
 use shared::model::id::{EnvironmentId, ProjectId};
+use shared::model::timestamp::Timestamp;
 use shared::wire::api::changeset::ChangesetDetail;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection, PgConnection, PgPool};
+use time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::OnceCell;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -43,6 +45,8 @@ pub(crate) struct Person {
     client: reqwest::Client,
     address: SocketAddr,
     cookie: Option<String>,
+    /// What a program sends instead of a cookie.
+    token: Option<String>,
 }
 
 /// What the backend answered.
@@ -159,7 +163,7 @@ impl App {
 
     /// Nobody.
     pub(crate) fn nobody(&self) -> Person {
-        Person { client: reqwest::Client::new(), address: self.address, cookie: None }
+        Person { client: reqwest::Client::new(), address: self.address, cookie: None, token: None }
     }
 
     /// An admin of everything, with the project `shop` (development, staging, production).
@@ -191,6 +195,72 @@ impl App {
             .expect("a member");
         }
         self.sign_in(&user).await
+    }
+
+    /// Makes somebody a member of another project, without asking anybody.
+    pub(crate) async fn join(&self, name: &str, project: &str, role: &str) {
+        sqlx::query(
+            "insert into members (project_id, user_id, role)
+             select projects.id, users.id, $3 from projects, users where projects.key = $2 and users.name = $1",
+        )
+        .bind(name)
+        .bind(project)
+        .bind(role)
+        .execute(&self.state.pool)
+        .await
+        .expect("a member");
+    }
+
+    /// A program with a token of somebody's; `scope` is what it may do.
+    pub(crate) async fn program(&self, owner: &Person, scope: Value) -> Person {
+        let mut new =
+            json!({ "name": "ci", "expires_at": Timestamp::from(self.state.clock.now() + Duration::days(30)) });
+        let fields = scope.as_object().expect("an object").clone();
+        new.as_object_mut().expect("an object").extend(fields);
+        let made = owner.post("/account/tokens", new).await.expect(201);
+        self.bearer(made.body["secret"].as_str().expect("a secret"))
+    }
+
+    /// A program that sends this as its token.
+    pub(crate) fn bearer(&self, token: &str) -> Person {
+        Person { token: Some(token.to_owned()), ..self.nobody() }
+    }
+
+    /// Another session of somebody who is there.
+    pub(crate) async fn again(&self, name: &str) -> Person {
+        let id = self.id_of(name).await;
+        let user = store::user::find(&mut *self.state.pool.acquire().await.expect("a connection"), id.into()).await;
+        self.sign_in(&user.expect("a user").expect("somebody who is not disabled")).await
+    }
+
+    /// Protects an environment of `shop`, without asking anybody.
+    pub(crate) async fn protect(&self, environment: &str, roles: &[&str]) {
+        let policy = json!({ "approvals": 1, "people": [], "roles": roles, "note_required": true });
+        sqlx::query(
+            "insert into policies (environment_id, format, document, version, changed_at, changed_by)
+             select environments.id, 1, $2, 1, now(), users.id from environments, users
+             where environments.key = $1 and users.name = 'Ana'",
+        )
+        .bind(environment)
+        .bind(policy)
+        .execute(&self.state.pool)
+        .await
+        .expect("a policy");
+    }
+
+    /// The id of a person.
+    pub(crate) async fn id_of(&self, name: &str) -> Uuid {
+        let id = sqlx::query_scalar::<_, Uuid>("select id from users where name = $1").bind(name);
+        id.fetch_one(&self.state.pool).await.expect("a person")
+    }
+
+    /// What the audit log holds of these kinds, oldest first: kind, subject and detail.
+    pub(crate) async fn audited(&self, kind_begins: &str) -> Vec<(String, String, Value)> {
+        sqlx::query_as("select kind, subject, detail from audit_events where starts_with(kind, $1) order by number")
+            .bind(kind_begins)
+            .fetch_all(&self.state.pool)
+            .await
+            .expect("the audit log")
     }
 
     /// Applies changes of Ana's to `shop` in one changeset.
@@ -272,7 +342,7 @@ impl App {
     async fn sign_in(&self, user: &User) -> Person {
         let started = app::session::start(&self.state, user, "").await.expect("a session");
         let cookie = Some(format!("fluxgate_session={}", started.token));
-        Person { client: reqwest::Client::new(), address: self.address, cookie }
+        Person { client: reqwest::Client::new(), address: self.address, cookie, token: None }
     }
 }
 
@@ -280,6 +350,12 @@ impl Person {
     /// The same person at another backend.
     pub(crate) fn at(&self, address: SocketAddr) -> Self {
         Self { address, ..self.clone() }
+    }
+
+    /// The same browser with the cookie that an answer sets.
+    pub(crate) fn with_cookie_of(&self, answer: &Answer) -> Self {
+        let cookie = answer.headers["set-cookie"].to_str().expect("text").split(';').next().map(str::to_owned);
+        Self { cookie, ..self.clone() }
     }
 
     pub(crate) async fn get(&self, path: &str) -> Answer {
@@ -329,8 +405,13 @@ impl Person {
 
     /// The event stream as it comes in.
     pub(crate) async fn stream(&self, path: &str) -> reqwest::Response {
-        let cookie = self.cookie.clone().unwrap_or_default();
-        let request = self.client.get(format!("http://{}/api/v1{path}", self.address)).header("cookie", cookie);
+        let mut request = self.client.get(format!("http://{}/api/v1{path}", self.address));
+        if let Some(cookie) = &self.cookie {
+            request = request.header("cookie", cookie);
+        }
+        if let Some(token) = &self.token {
+            request = request.bearer_auth(token);
+        }
         request.send().await.expect("an answer")
     }
 
@@ -345,6 +426,9 @@ impl Person {
         let mut request = self.client.request(method, format!("http://{}/api/v1{path}", self.address));
         if let Some(cookie) = &self.cookie {
             request = request.header("cookie", cookie);
+        }
+        if let Some(token) = &self.token {
+            request = request.bearer_auth(token);
         }
         for (name, value) in headers {
             request = request.header(*name, *value);

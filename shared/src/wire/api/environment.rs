@@ -20,6 +20,19 @@ pub struct CreateEnvironment {
     pub hue: Option<u8>,
 }
 
+/// Changes how an environment is shown; absent fields stay. The last write counts: neither decides what a flag answers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct UpdateEnvironment {
+    /// For people; 1 to 100 characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// One of eight hues, 1 to 8.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hue: Option<u8>,
+}
+
 /// An environment, as shown everywhere.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::key::ProjectKey;
+use crate::model::key::{EnvironmentKey, ProjectKey};
 use crate::model::permission::PermissionSet;
 use crate::wire::api::environment::{CreateEnvironment, EnvironmentSummary};
 
@@ -17,6 +17,19 @@ pub struct CreateProject {
     pub name: String,
     /// In promotion order; 1 to 50.
     pub environments: Vec<CreateEnvironment>,
+}
+
+/// Changes a project; absent fields stay. The last write counts: neither decides what a flag answers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct UpdateProject {
+    /// For people; 1 to 100 characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// All environments in their new promotion order, each once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environments: Option<Vec<EnvironmentKey>>,
 }
 
 /// A project with its environments.
