@@ -16,3 +16,4 @@ pub mod session;
 pub mod setup;
 pub mod shown;
 pub mod stale;
+pub mod webhook;

@@ -71,6 +71,10 @@ pub struct CanManageEnvironments(pub InProject);
 #[derive(Clone, Debug)]
 pub struct CanManageKeys(pub InProject);
 
+/// They may manage webhooks of the project. Seeing them is part of it: a URL may be a secret of its receiver's.
+#[derive(Clone, Debug)]
+pub struct CanManageWebhooks(pub InProject);
+
 /// They may do everything everywhere.
 #[derive(Clone, Debug)]
 pub struct CanManageInstallation(pub Actor);
@@ -226,6 +230,16 @@ impl FromRequestParts<AppState> for CanManageKeys {
         let found = in_project(parts, state).await?;
         let is_met = found.permissions.anywhere(Permission::ManageKeys);
         found.require(Permission::ManageKeys, is_met).map(Self)
+    }
+}
+
+impl FromRequestParts<AppState> for CanManageWebhooks {
+    type Rejection = AppError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, AppError> {
+        let found = in_project(parts, state).await?;
+        let is_met = found.permissions.in_project(Permission::ManageWebhooks);
+        found.require(Permission::ManageWebhooks, is_met).map(Self)
     }
 }
 

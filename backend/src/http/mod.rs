@@ -22,3 +22,4 @@ pub mod setup;
 pub mod stale;
 pub mod ui;
 pub mod unknown;
+pub mod webhook;

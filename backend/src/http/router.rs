@@ -15,8 +15,8 @@ use utoipa_swagger_ui::{Config, SwaggerUi};
 use crate::http::input::BODY_BYTES_MAX;
 use crate::http::openapi::ApiDoc;
 use crate::http::{
-    count, edge, environment, event, experiment, flag, health, kill, loss, metric, project, sdk_key, segment, session,
-    setup, stale, ui, unknown,
+    count, edge, environment, event, experiment, flag, health, kill, loss, metric, project, sdk_key,
+    segment, session, setup, stale, ui, unknown, webhook,
 };
 use crate::state::AppState;
 
@@ -50,6 +50,13 @@ pub fn api() -> OpenApiRouter<AppState> {
         .routes(routes!(segment::get_segment, segment::update_segment, segment::delete_segment))
         .routes(routes!(sdk_key::list_sdk_keys, sdk_key::create_sdk_key))
         .routes(routes!(sdk_key::revoke_sdk_key))
+        .routes(routes!(webhook::list_webhooks, webhook::create_webhook))
+        .routes(routes!(webhook::get_webhook, webhook::update_webhook, webhook::delete_webhook))
+        .routes(routes!(webhook::rotate_webhook))
+        .routes(routes!(webhook::test_webhook))
+        .routes(routes!(webhook::list_deliveries))
+        .routes(routes!(webhook::get_delivery))
+        .routes(routes!(webhook::send_delivery_again))
         .routes(routes!(edge::list_edges))
         .routes(routes!(edge::dismiss_edge))
         .routes(routes!(edge::edge_history))

@@ -9,7 +9,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use crate::error::{AppError, chain};
 use crate::leader::lease::connect;
-use crate::leader::{ledger, partition, retention, rollup, sample};
+use crate::leader::{ledger, partition, retention, rollup, sample, webhook};
 use crate::state::AppState;
 
 /// Roll-ups and the ledger are this far behind at most.
@@ -28,7 +28,7 @@ set idle_in_transaction_session_timeout = '60s'";
 enum UpkeepError {
     #[error("the database")]
     Database(#[from] tokio_postgres::Error),
-    #[error("samples of edges")]
+    #[error("samples of edges, or what is kept of webhooks")]
     Sample(#[from] AppError),
 }
 
@@ -64,6 +64,7 @@ async fn follow(state: &AppState, leading_since: OffsetDateTime) -> Result<(), U
         if kept_at.is_none_or(|at| now - at >= KEEP) {
             retention::pass(&mut client, &state.config.counts, now).await?;
             partition::keep(&mut client, now).await?;
+            webhook::upkeep::pass(state, now).await?;
             kept_at = Some(now);
         }
     }

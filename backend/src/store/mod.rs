@@ -23,6 +23,7 @@ pub mod session;
 pub mod stale;
 pub mod state;
 pub mod user;
+pub mod webhook;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -22,3 +22,4 @@ mod segment;
 mod session;
 mod stale;
 mod support;
+mod webhook;

@@ -63,6 +63,16 @@ fn table() -> Vec<(&'static str, &'static str, Needs, Option<Value>)> {
         ("get", "/projects/{project}/keys", Viewer, None),
         ("post", "/projects/{project}/keys", Admin, Some(json!({}))),
         ("post", "/projects/{project}/keys/{key}/revoke", Admin, Some(json!({}))),
+        ("get", "/projects/{project}/webhooks", Admin, None),
+        ("post", "/projects/{project}/webhooks", Admin, Some(json!({}))),
+        ("get", "/projects/{project}/webhooks/{webhook}", Admin, None),
+        ("patch", "/projects/{project}/webhooks/{webhook}", Admin, Some(json!({}))),
+        ("delete", "/projects/{project}/webhooks/{webhook}", Admin, None),
+        ("post", "/projects/{project}/webhooks/{webhook}/rotate", Admin, Some(json!({}))),
+        ("post", "/projects/{project}/webhooks/{webhook}/test", Admin, Some(json!({}))),
+        ("get", "/projects/{project}/webhooks/{webhook}/deliveries", Admin, None),
+        ("get", "/projects/{project}/webhooks/{webhook}/deliveries/{delivery}", Admin, None),
+        ("post", "/projects/{project}/webhooks/{webhook}/deliveries/{delivery}/send-again", Admin, Some(json!({}))),
         ("get", "/edges", SignedIn, None),
         ("delete", "/edges/{process}", InstallationAdmin, None),
         ("get", "/edges/{process}/history", SignedIn, None),
@@ -109,6 +119,8 @@ async fn every_role_may_what_the_table_says_and_nothing_else() {
                 .replace("{environment}", "production")
                 .replace("{segment}", "none")
                 .replace("{metric}", "00000000-0000-0000-0000-000000000000")
+                .replace("{webhook}", "00000000-0000-0000-0000-000000000000")
+                .replace("{delivery}", "00000000-0000-0000-0000-000000000000")
                 .replace("{key}", "00000000-0000-0000-0000-000000000000")
                 .replace("{process}", "00000000-0000-0000-0000-000000000000");
             let verb: Method = method.to_uppercase().parse().expect("a method");

@@ -122,6 +122,13 @@ pub struct UnknownWord {
     text: String,
 }
 
+impl UnknownWord {
+    /// The beginning of the text, and what it should have been.
+    pub(crate) fn new(noun: &'static str, text: &str) -> Self {
+        Self { noun, text: text.chars().take(60).collect() }
+    }
+}
+
 /// Why the author made the change; may be empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]

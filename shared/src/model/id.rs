@@ -68,6 +68,10 @@ typed_id! {
     TokenId,
     /// A metric of experiments.
     MetricId,
+    /// A webhook.
+    WebhookId,
+    /// One event on its way to one webhook.
+    DeliveryId,
     /// One process of an edge; a restarted edge has a new one.
     ProcessId,
 }

@@ -8,7 +8,7 @@ use backend::app;
 use backend::app::changeset;
 use backend::auth::permission::{Actor, InProject};
 use backend::bus;
-use backend::config::{Auth, Config, Counts, Database, Log, Nats, Server};
+use backend::config::{Auth, Config, Counts, Database, Log, Nats, Server, Webhooks};
 use backend::error::AppError;
 use backend::http::router::router;
 use backend::state::AppState;
@@ -71,6 +71,7 @@ impl App {
             nats: Nats { url: nats.into(), user: None, password: None },
             auth: Auth { secret: "5a".repeat(32) },
             counts: Counts::default(),
+            webhooks: Webhooks::default(),
             log: Log::default(),
         };
         let stop = CancellationToken::new();
@@ -81,6 +82,15 @@ impl App {
         let server = axum::serve(listener, router(state.clone()));
         tokio::spawn(async move { server.await });
         Self { state, address, _stop: stop.drop_guard() }
+    }
+
+    /// Another backend on the same database.
+    pub(crate) async fn replica(&self) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        let server = axum::serve(listener, router(self.state.clone()));
+        tokio::spawn(async move { server.await });
+        address
     }
 
     /// The same with a leader that publishes and ingests.
@@ -125,6 +135,14 @@ impl App {
             .await
             .expect("a member");
         }
+        self.sign_in(&user).await
+    }
+
+    /// Somebody with a session that begins now, for when the clock was moved.
+    pub(crate) async fn again(&self, name: &str) -> Person {
+        let mut db = self.state.pool.acquire().await.expect("a connection");
+        let email = format!("{}@example.com", name.to_lowercase());
+        let user = store::user::find_by_email(&mut db, &email).await.expect("users").expect("a user");
         self.sign_in(&user).await
     }
 
@@ -173,6 +191,11 @@ impl App {
 }
 
 impl Person {
+    /// The same person at another backend.
+    pub(crate) fn at(&self, address: SocketAddr) -> Self {
+        Self { address, ..self.clone() }
+    }
+
     pub(crate) async fn get(&self, path: &str) -> Answer {
         self.send(Method::GET, path, None, &[]).await
     }

@@ -14,3 +14,4 @@ pub mod sdk_key;
 pub mod segment;
 pub mod session;
 pub mod setup;
+pub mod webhook;
