@@ -8,6 +8,7 @@ pub mod event;
 pub mod experiment;
 pub mod flag;
 pub mod health;
+pub mod idempotency;
 pub mod input;
 pub mod kill;
 pub mod loss;

@@ -3,6 +3,7 @@
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::{HeaderName, HeaderValue, Request};
+use axum::middleware::from_fn_with_state;
 use axum::routing::get;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::set_header::SetResponseHeaderLayer;
@@ -15,7 +16,7 @@ use utoipa_swagger_ui::{Config, SwaggerUi};
 use crate::http::input::BODY_BYTES_MAX;
 use crate::http::openapi::ApiDoc;
 use crate::http::{
-    count, edge, environment, event, experiment, flag, health, kill, loss, metric, project, sdk_key,
+    count, edge, environment, event, experiment, flag, health, idempotency, kill, loss, metric, project, sdk_key,
     segment, session, setup, stale, ui, unknown, webhook,
 };
 use crate::state::AppState;
@@ -66,6 +67,7 @@ pub fn api() -> OpenApiRouter<AppState> {
 /// Everything the backend serves.
 pub fn router(state: AppState) -> Router {
     let (api, document) = api().split_for_parts();
+    let api = api.layer(from_fn_with_state(state.clone(), idempotency::once));
     let docs = SwaggerUi::new("/docs").url("/api/v1/openapi.json", document).config(Config::default());
     let pages = ui::router(state.config.server.ui_dir.clone());
     Router::new()

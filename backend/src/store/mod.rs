@@ -9,6 +9,7 @@ pub mod edge;
 pub mod environment;
 pub mod experiment;
 pub mod flag;
+pub mod idempotency;
 pub mod kill;
 pub mod member;
 pub mod metric;

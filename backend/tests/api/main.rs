@@ -6,6 +6,7 @@ mod count;
 mod demo;
 mod experiment;
 mod flag;
+mod idempotency;
 mod ingest;
 mod insight;
 mod kill;
