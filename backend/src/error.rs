@@ -127,6 +127,21 @@ pub enum AppError {
     /// First run is over, or its code is wrong.
     #[error("{0}")]
     SetupClosed(&'static str),
+    /// A key came again with another write.
+    #[error("this Idempotency-Key was used for another write to the same place; use a new one")]
+    IdempotencyKeyReused,
+    /// The same write is under way.
+    #[error("the same write is under way; ask again in a second")]
+    InProgress,
+    /// The same write was done, and its answer is not kept.
+    #[error(
+        "this was done already and made {0}; its answer is not kept, since it showed a secret or was too long. If the secret \
+         is lost, replace it there"
+    )]
+    DoneAlready(String),
+    /// The same write began and nobody knows how it ended.
+    #[error("this was begun and nobody knows how it ended; look whether it was done, and use a new Idempotency-Key")]
+    OutcomeUnknown,
     /// A dependency does not answer.
     #[error("the database does not answer; try again in a few seconds")]
     Unavailable(#[source] StoreError),
@@ -179,6 +194,10 @@ impl AppError {
             Self::BadRequest(_) => (StatusCode::BAD_REQUEST, "bad_request"),
             Self::TooLarge(_) => (StatusCode::PAYLOAD_TOO_LARGE, "too_large"),
             Self::SetupClosed(_) => (StatusCode::FORBIDDEN, "setup_closed"),
+            Self::IdempotencyKeyReused => (StatusCode::UNPROCESSABLE_ENTITY, "idempotency_key_reused"),
+            Self::InProgress => (StatusCode::CONFLICT, "in_progress"),
+            Self::DoneAlready(_) => (StatusCode::CONFLICT, "done_already"),
+            Self::OutcomeUnknown => (StatusCode::CONFLICT, "outcome_unknown"),
             Self::Unavailable(_) => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
             Self::Internal(_) => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
         }
@@ -222,6 +241,7 @@ impl IntoResponse for AppError {
             Self::TooManyTries { seconds } | Self::Busy { seconds } => {
                 headers.insert(RETRY_AFTER, HeaderValue::from(seconds))
             }
+            Self::InProgress => headers.insert(RETRY_AFTER, HeaderValue::from(1)),
             Self::Unavailable(_) => headers.insert(RETRY_AFTER, HeaderValue::from(2)),
             _ => None,
         };

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicU64;
 
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::metrics::info::Info;
@@ -13,6 +14,17 @@ use prometheus_client::registry::Registry;
 /// The type of what `/metrics` answers.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 const PREFIX: &str = "fluxgate_backend";
+
+/// What became of sending something to a webhook.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeliveryResult {
+    /// It was accepted.
+    Delivered,
+    /// It was not, and is sent again.
+    Failed,
+    /// It was not, and is sent no more.
+    GivenUp,
+}
 
 /// All figures. Counters and gauges of the leader's work stand still on a backend that does not lead.
 #[derive(Debug)]
@@ -42,6 +54,7 @@ pub struct Metrics {
     pub evaluations_lost_max: Gauge,
     /// Hours and days whose roll-up is not up to date.
     pub rollups_due: Gauge,
+    webhook_deliveries: Family<[(&'static str, &'static str); 1], Counter>,
     db_pool_in_use: Gauge,
 }
 
@@ -62,6 +75,7 @@ impl Default for Metrics {
             ingest_duration_seconds: Histogram::new(exponential_buckets(0.001, 2.0, 15)),
             evaluations_lost_max: Gauge::default(),
             rollups_due: Gauge::default(),
+            webhook_deliveries: Family::default(),
             db_pool_in_use: Gauge::default(),
         };
         metrics.register();
@@ -77,6 +91,16 @@ impl Metrics {
         let mut text = String::with_capacity(8 * 1024);
         encode(&mut text, &self.registry)?;
         Ok(text)
+    }
+
+    /// Something was sent to a webhook.
+    pub fn webhook_delivery(&self, result: DeliveryResult) {
+        let result = match result {
+            DeliveryResult::Delivered => "delivered",
+            DeliveryResult::Failed => "failed",
+            DeliveryResult::GivenUp => "given_up",
+        };
+        self.webhook_deliveries.get_or_create(&[("result", result)]).inc();
     }
 
     fn register(&mut self) {
@@ -122,6 +146,11 @@ impl Metrics {
             "rollups_due",
             "Hours and days whose roll-up is not up to date, those that still go on included",
             self.rollups_due.clone(),
+        );
+        registry.register(
+            "webhook_deliveries",
+            "Times that something was sent to a webhook, by what became of it",
+            self.webhook_deliveries.clone(),
         );
         registry.register("db_pool_in_use", "Connections of the pool that are in use", self.db_pool_in_use.clone());
     }

@@ -32,4 +32,5 @@ pub mod stale;
 pub mod token;
 pub mod user;
 pub mod view;
+pub mod webhook;
 pub mod zone;

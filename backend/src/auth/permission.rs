@@ -61,6 +61,10 @@ pub struct CanManageKeys(pub InProject);
 #[derive(Clone, Debug)]
 pub struct CanManageMembers(pub InProject);
 
+/// They may manage webhooks of the project. Seeing them is part of it: a URL may be a secret of its receiver's.
+#[derive(Clone, Debug)]
+pub struct CanManageWebhooks(pub InProject);
+
 /// They may do everything everywhere, and ask themselves: no token reaches the installation as a whole.
 #[derive(Clone, Debug)]
 pub struct CanManageInstallation(pub Actor);
@@ -165,6 +169,16 @@ impl FromRequestParts<AppState> for CanManageMembers {
         let found = in_project(parts, state).await?;
         let is_met = found.permissions.in_project(Permission::ManageMembers);
         found.require(Permission::ManageMembers, is_met).map(Self)
+    }
+}
+
+impl FromRequestParts<AppState> for CanManageWebhooks {
+    type Rejection = AppError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, AppError> {
+        let found = in_project(parts, state).await?;
+        let is_met = found.permissions.in_project(Permission::ManageWebhooks);
+        found.require(Permission::ManageWebhooks, is_met).map(Self)
     }
 }
 

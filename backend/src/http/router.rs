@@ -3,6 +3,7 @@
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::{HeaderName, HeaderValue, Request};
+use axum::middleware::from_fn_with_state;
 use axum::routing::get;
 use shared::wire::project_file::FILE_BYTES_MAX;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -17,10 +18,8 @@ use crate::http::input::BODY_BYTES_MAX;
 use crate::http::openapi::ApiDoc;
 use crate::http::{
     account, attribute, audit, changeset, count, edge, environment, event, exchange, experiment, flag, freeze, health,
-    history, invite, kill, loss, member, metric, prerequisite, project, reset, restored, role, sdk_key, segment,
-    session, setup, stale, token, ui, unknown, user, view,
-    changeset, count, edge, environment, event, experiment, flag, health, kill, loss, metric, project, sdk_key,
-    segment, session, setup, stale, ui, unknown,
+    history, idempotency, invite, kill, loss, member, metric, prerequisite, project, reset, restored, role, sdk_key,
+    segment, session, setup, stale, token, ui, unknown, user, view, webhook,
 };
 use crate::state::AppState;
 
@@ -129,6 +128,13 @@ pub fn api() -> OpenApiRouter<AppState> {
         .routes(routes!(restored::confirm_restored))
         .routes(routes!(audit::list_audit))
         .routes(routes!(audit::list_project_audit))
+        .routes(routes!(webhook::list_webhooks, webhook::create_webhook))
+        .routes(routes!(webhook::get_webhook, webhook::update_webhook, webhook::delete_webhook))
+        .routes(routes!(webhook::rotate_webhook))
+        .routes(routes!(webhook::test_webhook))
+        .routes(routes!(webhook::list_deliveries))
+        .routes(routes!(webhook::get_delivery))
+        .routes(routes!(webhook::send_delivery_again))
         .routes(routes!(edge::list_edges))
         .routes(routes!(edge::dismiss_edge))
         .routes(routes!(edge::edge_history))
@@ -138,6 +144,7 @@ pub fn api() -> OpenApiRouter<AppState> {
 /// Everything the backend serves.
 pub fn router(state: AppState) -> Router {
     let (api, document) = api().split_for_parts();
+    let api = api.layer(from_fn_with_state(state.clone(), idempotency::once));
     let docs = SwaggerUi::new("/docs").url("/api/v1/openapi.json", document).config(Config::default());
     let pages = ui::router(state.config.server.ui_dir.clone());
     Router::new()

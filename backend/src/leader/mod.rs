@@ -1,5 +1,5 @@
 //! What one replica does for all: publish, ingest, roll counts up and let them go, lift kills whose
-//! time has come, write edges and losses down.
+//! time has come, write edges and losses down, tell webhooks.
 //!
 //! Leadership is a session's advisory lock in PostgreSQL. What a late leader still does is harmless: puts compare and
 //! set, batches have an identity, a kill is lifted by row.
@@ -17,6 +17,7 @@ pub mod rollup;
 pub mod sample;
 mod schedule;
 mod upkeep;
+pub mod webhook;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -59,6 +60,7 @@ async fn lead(state: &AppState, bus: &Client, lease: Lease, stop: &CancellationT
     tasks.spawn(ingest::run(state.clone(), bus.clone()));
     tasks.spawn(upkeep::run(state.clone()));
     tasks.spawn(schedule::run(state.clone()));
+    tasks.spawn(webhook::run(state.clone()));
     tokio::select! {
         () = lease.hold(&wake) => tracing::warn!("this backend leads no more: the lease's connection ended"),
         () = stop.cancelled() => {}

@@ -9,8 +9,9 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use crate::error::{AppError, chain};
 use crate::leader::lease::connect;
-use crate::leader::{ledger, partition, retention, rollup, sample};
+use crate::leader::{ledger, partition, retention, rollup, sample, webhook};
 use crate::state::AppState;
+use crate::store;
 
 /// Roll-ups and the ledger are this far behind at most.
 const TICK: Duration = Duration::from_secs(10);
@@ -28,7 +29,7 @@ set idle_in_transaction_session_timeout = '60s'";
 enum UpkeepError {
     #[error("the database")]
     Database(#[from] tokio_postgres::Error),
-    #[error("samples of edges")]
+    #[error("samples of edges, or what is kept of webhooks and keys")]
     Sample(#[from] AppError),
 }
 
@@ -64,9 +65,18 @@ async fn follow(state: &AppState, leading_since: OffsetDateTime) -> Result<(), U
         if kept_at.is_none_or(|at| now - at >= KEEP) {
             retention::pass(&mut client, &state.config.counts, now).await?;
             partition::keep(&mut client, now).await?;
+            webhook::upkeep::pass(state, now).await?;
+            forget_keys(state, now).await?;
             kept_at = Some(now);
         }
     }
+}
+
+/// Forgets what writes answered a day ago.
+async fn forget_keys(state: &AppState, now: OffsetDateTime) -> Result<(), AppError> {
+    let mut db = state.pool.acquire().await?;
+    while store::idempotency::forget(&mut db, now - store::idempotency::REMEMBERED).await? > 0 {}
+    Ok(())
 }
 
 fn minute(at: OffsetDateTime) -> OffsetDateTime {

@@ -14,6 +14,7 @@ pub mod experiment;
 pub mod flag;
 pub mod freeze;
 pub mod history;
+pub mod idempotency;
 pub mod invite;
 pub mod kill;
 pub mod member;
@@ -34,6 +35,7 @@ pub mod state;
 pub mod token;
 pub mod user;
 pub mod view;
+pub mod webhook;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -25,7 +25,7 @@ enum Needs {
 /// One row per route: method, path, who may, and a body where one is needed to get past the door.
 fn table() -> Vec<(&'static str, &'static str, Needs, Option<Value>)> {
     use Needs::{InstallationAdmin, May, Nothing, Person, SignedIn, Viewer};
-    use Permission::{Approve, BreakGlass, Edit, Kill, ManageEnvironments, ManageKeys, ManageMembers};
+    use Permission::{Approve, BreakGlass, Edit, Kill, ManageEnvironments, ManageKeys, ManageMembers, ManageWebhooks};
     vec![
         ("get", "/setup", Nothing, None),
         ("post", "/setup", Nothing, Some(json!({}))),
@@ -73,7 +73,12 @@ fn table() -> Vec<(&'static str, &'static str, Needs, Option<Value>)> {
         ("post", "/projects/{project}/flags", May(Edit), Some(json!({}))),
         ("get", "/projects/{project}/flags/{flag}", Viewer, None),
         ("patch", "/projects/{project}/flags/{flag}", May(Edit), Some(json!({}))),
-        ("put", "/projects/{project}/flags/{flag}/environments/{environment}", May(Edit), Some(json!({ "config": on() }))),
+        (
+            "put",
+            "/projects/{project}/flags/{flag}/environments/{environment}",
+            May(Edit),
+            Some(json!({ "config": on() })),
+        ),
         ("delete", "/projects/{project}/flags/{flag}", May(Edit), Some(json!({}))),
         ("post", "/projects/{project}/flags/{flag}/archive", May(Edit), Some(json!({}))),
         ("post", "/projects/{project}/flags/{flag}/unarchive", May(Edit), Some(json!({}))),
@@ -156,6 +161,21 @@ fn table() -> Vec<(&'static str, &'static str, Needs, Option<Value>)> {
         ("post", "/restored/{revision}/confirm", InstallationAdmin, None),
         ("patch", "/projects/{project}/keys/{key}", May(ManageKeys), Some(json!({}))),
         ("post", "/projects/{project}/keys/{key}/rotate", May(ManageKeys), Some(json!({}))),
+        ("get", "/projects/{project}/webhooks", May(ManageWebhooks), None),
+        ("post", "/projects/{project}/webhooks", May(ManageWebhooks), Some(json!({}))),
+        ("get", "/projects/{project}/webhooks/{webhook}", May(ManageWebhooks), None),
+        ("patch", "/projects/{project}/webhooks/{webhook}", May(ManageWebhooks), Some(json!({}))),
+        ("delete", "/projects/{project}/webhooks/{webhook}", May(ManageWebhooks), None),
+        ("post", "/projects/{project}/webhooks/{webhook}/rotate", May(ManageWebhooks), Some(json!({}))),
+        ("post", "/projects/{project}/webhooks/{webhook}/test", May(ManageWebhooks), Some(json!({}))),
+        ("get", "/projects/{project}/webhooks/{webhook}/deliveries", May(ManageWebhooks), None),
+        ("get", "/projects/{project}/webhooks/{webhook}/deliveries/{delivery}", May(ManageWebhooks), None),
+        (
+            "post",
+            "/projects/{project}/webhooks/{webhook}/deliveries/{delivery}/send-again",
+            May(ManageWebhooks),
+            Some(json!({})),
+        ),
         ("get", "/edges", SignedIn, None),
         ("delete", "/edges/{process}", InstallationAdmin, None),
         ("get", "/edges/{process}/history", SignedIn, None),

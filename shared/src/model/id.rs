@@ -76,6 +76,10 @@ typed_id! {
     MetricId,
     /// A registered context attribute.
     AttributeId,
+    /// A webhook.
+    WebhookId,
+    /// One event on its way to one webhook.
+    DeliveryId,
     /// One process of an edge; a restarted edge has a new one.
     ProcessId,
 }

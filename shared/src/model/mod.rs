@@ -24,3 +24,4 @@ pub mod split;
 pub mod timestamp;
 pub mod variant;
 pub mod web_origin;
+pub mod webhook;

@@ -8,7 +8,7 @@ use backend::app;
 use backend::app::changeset;
 use backend::auth::permission::{Actor, InProject};
 use backend::bus;
-use backend::config::{Auth, Config, Counts, Database, Log, Nats, Server};
+use backend::config::{Auth, Config, Counts, Database, Log, Nats, Server, Webhooks};
 use backend::error::AppError;
 use backend::http::router::router;
 use backend::state::AppState;
@@ -78,6 +78,7 @@ impl App {
             nats: Nats { url: nats.into(), user: None, password: None },
             auth: Auth { secret: "5a".repeat(32) },
             counts: Counts::default(),
+            webhooks: Webhooks::default(),
             log: Log::default(),
         };
         let stop = CancellationToken::new();
@@ -88,6 +89,15 @@ impl App {
         let server = axum::serve(listener, router(state.clone()));
         tokio::spawn(async move { server.await });
         Self { state, address, _stop: stop.drop_guard() }
+    }
+
+    /// Another backend on the same database.
+    pub(crate) async fn replica(&self) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        let server = axum::serve(listener, router(self.state.clone()));
+        tokio::spawn(async move { server.await });
+        address
     }
 
     /// The same with a leader that publishes and ingests.

@@ -30,3 +30,4 @@ pub mod token;
 pub mod user;
 pub mod variant;
 pub mod view;
+pub mod webhook;
