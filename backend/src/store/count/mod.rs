@@ -73,14 +73,15 @@ pub struct DueRollup {
 }
 
 /// Begins a bounded read in which roll-ups and what they were made of agree. Plans are made for the values at hand. Sums are
-/// made by hashing: the planner takes series for fewer than they are, and would rather sort. Pages of the last days are in
-/// memory, wherever they lie.
+/// made by hashing: the planner takes series for fewer than they are, and would rather sort. It takes sums for many more than
+/// they are, so that two processes would seldom share long reads: handing a sum over is said to cost less. Pages of the last
+/// days are in memory, wherever they lie.
 ///
 /// The moment is that of the first read after this, and the lock comes before it: a partition that is dropped together with
 /// its time is gone for older moments, too, so one that is dropped right now is waited for, and later ones wait for us.
 pub async fn begin(pool: &PgPool) -> Result<Transaction<'static, Postgres>, StoreError> {
     let mut tx = begin_bounded(pool).await?;
-    let settings = "set local enable_sort = off; set local random_page_cost = 1.1; \
+    let settings = "set local enable_sort = off; set local random_page_cost = 1.1; set local parallel_tuple_cost = 0.01; \
                     set local plan_cache_mode = force_custom_plan; lock table minute_counts in access share mode";
     sqlx::raw_sql(settings).execute(&mut *tx).await?;
     Ok(tx)
