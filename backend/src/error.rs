@@ -51,6 +51,14 @@ pub enum AppError {
     /// It is not for them to do, whatever their roles.
     #[error("{0}")]
     Refused(String),
+    /// It does not fit how things stand now.
+    #[error("{message}")]
+    Conflict {
+        /// Stable, in snake case.
+        code: &'static str,
+        /// What stands in the way, and the way out.
+        message: String,
+    },
     /// A write from another site.
     #[error("a write must come from the same site")]
     CrossSite,
@@ -190,6 +198,7 @@ impl AppError {
             Self::InUse { .. } => (StatusCode::CONFLICT, "in_use"),
             Self::Frozen { .. } => (StatusCode::CONFLICT, "frozen"),
             Self::Changed(_) => (StatusCode::CONFLICT, "changed"),
+            Self::Conflict { code, .. } => (StatusCode::CONFLICT, code),
             Self::Invalid(_) => (StatusCode::UNPROCESSABLE_ENTITY, "invalid"),
             Self::BadRequest(_) => (StatusCode::BAD_REQUEST, "bad_request"),
             Self::TooLarge(_) => (StatusCode::PAYLOAD_TOO_LARGE, "too_large"),
