@@ -16,7 +16,8 @@ use crate::http::flag::Sort;
     info(
         title = "FluxGate admin API",
         description = "Changes flags and reads how they are used. Errors are RFC 9457 problems with a stable `code`. \
-                       People are signed in by the cookie that `POST /api/v1/session` sets."
+                       People are signed in by the cookie that `POST /api/v1/session` sets; programs send \
+                       an API token as `Authorization: Bearer fg_api_…`."
     ),
     components(schemas(Problem, Event, Format, Mode, Operator, Reason, Sort))
 )]
