@@ -44,7 +44,7 @@ pub async fn update(state: &AppState, actor: &Actor, id: UserId, body: UpdateUse
     if disabled && id == actor.user {
         return Err(AppError::conflict("own_account", "you cannot disable yourself; another admin can"));
     }
-    if !(is_admin && !disabled) && admins.iter().all(|admin| *admin == id) {
+    if (disabled || !is_admin) && admins.iter().all(|admin| *admin == id) {
         let message =
             format!("{} is the last admin of the installation; make somebody else an admin first", before.name);
         return Err(AppError::conflict("last_admin", message));

@@ -18,7 +18,8 @@ use crate::http::file::FileFormat;
     info(
         title = "FluxGate admin API",
         description = "Changes flags and reads how they are used. Errors are RFC 9457 problems with a stable `code`. \
-                       People are signed in by the cookie that `POST /api/v1/session` sets. \
+                       People are signed in by the cookie that `POST /api/v1/session` sets; programs send \
+                       an API token as `Authorization: Bearer fg_api_…`. \
                        A write that carries an `Idempotency-Key` is done once within 24 hours, however often it is sent."
     ),
     components(schemas(Problem, Event, FileFormat, Format, LifetimeFilter, Mode, Operator, Order, Reason, Sort, Via))

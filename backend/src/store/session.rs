@@ -64,7 +64,6 @@ pub async fn insert(
     now: OffsetDateTime,
     expires_at: OffsetDateTime,
 ) -> Result<(), StoreError> {
-    sqlx::query!("delete from sessions where expires_at < $1", now).execute(&mut *db).await?;
     sqlx::query!(
         "insert into sessions (id, user_id, agent, created_at, last_used_at, expires_at)
          values ($1, $2, $3, $4, $4, $5)",
@@ -76,20 +75,30 @@ pub async fn insert(
     )
     .execute(&mut *db)
     .await?;
-    touch(db, id, user, now).await
+    touch(db, id, user, now).await?;
+    // Last, and without waiting: who else writes people and their sessions takes the person first, too.
+    sqlx::query!(
+        "delete from sessions
+         where id in (select id from sessions where expires_at < $1 for update skip locked)",
+        now,
+    )
+    .execute(db)
+    .await?;
+    Ok(())
 }
 
 /// Notes that a session is used, and when its owner was last seen.
 pub async fn touch(db: &mut PgConnection, id: SessionId, user: UserId, now: OffsetDateTime) -> Result<(), StoreError> {
     sqlx::query!(
-        "with used as (update sessions set last_used_at = $3 where id = $1 and last_used_at < $3)
-         update users set last_seen_at = $3 where id = $2 and (last_seen_at is null or last_seen_at < $3)",
-        id.uuid(),
+        "update users set last_seen_at = $2 where id = $1 and (last_seen_at is null or last_seen_at < $2)",
         user.uuid(),
         now,
     )
-    .execute(db)
+    .execute(&mut *db)
     .await?;
+    sqlx::query!("update sessions set last_used_at = $2 where id = $1 and last_used_at < $2", id.uuid(), now)
+        .execute(db)
+        .await?;
     Ok(())
 }
 
