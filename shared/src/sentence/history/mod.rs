@@ -74,7 +74,10 @@ fn described<D: DeserializeOwned>(
     let (Some(before), Some(after)) = (before, after) else { return whole(before, after, noun) };
     match (read::<Described<D>>(before), read::<Described<D>>(after)) {
         (Some(old), Some(new)) => {
-            let mut lines = field_changes(before, after, &["definition"]);
+            let mut lines: Vec<String> = own::archived(before, after).into_iter().collect();
+            lines.extend(own::owner(before, after));
+            lines.extend(own::lifetime(before, after));
+            lines.extend(field_changes(before, after, &["definition", "archived", "owner", "lifetime"]));
             lines.extend(definition_changes(&old.definition, &new.definition));
             lines
         }
@@ -125,16 +128,24 @@ mod tests {
     #[test]
     fn a_flag_says_what_people_wrote_and_what_decides() {
         let old = flag("Theme", &json!({}));
-        let mut new = flag("Themes", &json!({ "tags": ["web", "ui"], "description": "of pages", "owner": "Ben" }));
+        let mut new = flag("Themes", &json!({ "tags": ["web", "ui"], "description": "of pages", "owner": "0b" }));
         new["definition"]["client_visible"] = json!(true);
         let told = [
+            "~ Another owner",
             "~ Description: “” → of pages",
             "~ Name: Theme → Themes",
-            "+ Owner: Ben",
             "+ Tags: ui",
             "~ Browsers may read it",
         ];
         assert_eq!(entry("flag", Some(&old), Some(&new)), told);
+        let archived = flag("Theme", &json!({ "archived": true, "owner": "0b" }));
+        assert_eq!(entry("flag", Some(&old), Some(&archived)), ["− Archived", "~ Another owner"]);
+        let restored = flag("Theme", &json!({ "archived": false, "lifetime": "usual" }));
+        assert_eq!(entry("flag", Some(&archived), Some(&restored)), ["+ Restored", "− Owner removed"]);
+        // Documents of before there was such a thing.
+        assert_eq!(entry("flag", Some(&old), Some(&restored)), ["~ Saved without a change"]);
+        let month = flag("Theme", &json!({ "lifetime": { "days": 30 } }));
+        assert_eq!(entry("flag", Some(&restored), Some(&month)), ["~ Lifetime: usual for its kind → 30 days"]);
         assert_eq!(entry("flag", None, Some(&new)), ["+ Flag added"]);
         assert_eq!(entry("flag", Some(&new), None), ["− Flag removed"]);
     }

@@ -7,6 +7,38 @@ use crate::sentence::history::fields::{field_changes, label};
 use crate::sentence::history::{read, whole};
 use crate::sentence::shown::{plural, value};
 
+/// Whether a flag went out of service, or came back. Absent in documents of before there was such a thing.
+pub(super) fn archived(before: &Value, after: &Value) -> Option<String> {
+    let is_archived = |flag: &Value| flag["archived"].as_bool().unwrap_or(false);
+    match (is_archived(before), is_archived(after)) {
+        (false, true) => Some("− Archived".into()),
+        (true, false) => Some("+ Restored".into()),
+        _ => None,
+    }
+}
+
+/// Whether a flag got another owner. History keeps an id, which tells nobody anything.
+pub(super) fn owner(before: &Value, after: &Value) -> Option<String> {
+    let owner = |flag: &Value| flag.get("owner").filter(|owner| !owner.is_null()).cloned();
+    match (owner(before), owner(after)) {
+        (before, after) if before == after => None,
+        (Some(_), None) => Some("− Owner removed".into()),
+        _ => Some("~ Another owner".into()),
+    }
+}
+
+/// Whether a flag is to be there for another time.
+pub(super) fn lifetime(before: &Value, after: &Value) -> Option<String> {
+    let text = |flag: &Value| match &flag["lifetime"] {
+        Value::Null => "usual for its kind".to_owned(),
+        Value::String(text) if text == "usual" => "usual for its kind".to_owned(),
+        Value::String(text) => value(text),
+        other => other["days"].as_u64().map_or_else(|| "?".into(), |days| format!("{days} days")),
+    };
+    let (was, now) = (text(before), text(after));
+    (was != now).then(|| format!("~ Lifetime: {was} → {now}"))
+}
+
 /// A kill, or its end.
 pub(super) fn kill(before: Option<&Value>, after: Option<&Value>) -> Vec<String> {
     match (before, after) {
