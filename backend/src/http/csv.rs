@@ -68,19 +68,20 @@ pub fn key(key: &str) -> String {
     if key.trim_start_matches('\'').starts_with(FORMULA) { format!("'{key}") } else { key.to_owned() }
 }
 
-/// The first column of a table as keys: one per line, `key` in the first line being a header. Lines may end as on any
+/// The first column of a table as keys: one per line, `key` in the first row being a header. Lines may end as on any
 /// system, begin with a byte order mark, and quote what holds commas; empty ones are left out. What is wrong is told
 /// with its line.
 pub fn keys(bytes: &[u8]) -> Result<Vec<String>, AppError> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let mut reader = ReaderBuilder::new().has_headers(false).flexible(true).from_reader(bytes);
     let (mut problems, mut found, mut record) = (Problems::default(), Vec::new(), ByteRecord::new());
-    let mut count = 0;
+    let (mut count, mut line, mut is_first) = (0, Line { number: 1, at: 0 }, true);
     while reader.read_byte_record(&mut record).map_err(|error| AppError::BadRequest(error.to_string()))? {
-        let line = record.position().map_or(0, csv::Position::line);
-        let place = format!("line {line}");
+        line.move_to(bytes, record.position().map_or(0, csv::Position::byte));
+        let place = format!("line {}", line.number);
         let first = record.get(0).unwrap_or_default();
-        if first.is_empty() || (line == 1 && first == KEY_COLUMN.as_bytes()) {
+        let is_header = std::mem::take(&mut is_first) && first == KEY_COLUMN.as_bytes();
+        if first.is_empty() || is_header {
             continue;
         }
         count += 1;
@@ -105,6 +106,27 @@ pub fn keys(bytes: &[u8]) -> Result<Vec<String>, AppError> {
         return Err(AppError::field("", format!("{count} keys; at most {VALUES_MAX} are allowed in a list")));
     }
     Ok(found)
+}
+
+/// The line that a byte stands in. A reader's own count is that before it has taken the rest of an end of a line.
+struct Line {
+    number: u64,
+    at: usize,
+}
+
+impl Line {
+    /// Goes on to the first byte from there that ends no line.
+    fn move_to(&mut self, bytes: &[u8], byte: u64) {
+        let byte = usize::try_from(byte).unwrap_or(bytes.len());
+        while let Some(here) = bytes.get(self.at) {
+            let ends_line = *here == b'\n' || (*here == b'\r' && bytes.get(self.at + 1) != Some(&b'\n'));
+            if self.at >= byte && !matches!(here, b'\r' | b'\n') {
+                return;
+            }
+            self.number += u64::from(ends_line);
+            self.at += 1;
+        }
+    }
 }
 
 /// Such a text, or nothing.

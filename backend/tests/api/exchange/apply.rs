@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{counts, export, file, flag, import, plan};
+use super::{counts, export, file, flag, import, plan, protect_production};
 use crate::flag::on;
 use crate::reference::{config, using};
 use crate::support::App;
@@ -78,7 +78,7 @@ async fn what_touches_a_protected_environment_waits_and_the_rest_does_not() {
     let staff = json!({ "definition": { "key": "staff", "included": ["ana"] }, "name": "Staff" });
     let old = file(json!([flag("old", json!({ "production": config(&[], &["staff"]) }))]), json!([staff]));
     import(&ana, &old, false).await.expect(200);
-    app.protect("production").await;
+    protect_production(&app).await;
     let held = app.published("production").await;
 
     let more = json!({ "definition": { "key": "staff", "included": ["ana", "ben"] }, "name": "Staff" });

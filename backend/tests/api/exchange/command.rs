@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use serde_json::json;
 
-use super::{export, file, flag};
+use super::{export, file, flag, protect_production};
 use crate::flag::on;
 use crate::support::{App, new_id};
 
@@ -28,7 +28,7 @@ async fn a_file_is_written_planned_and_applied_by_somebody_as_themselves() {
     let app = App::start().await;
     let ana = app.ana().await;
     app.member("Vic", Some("viewer")).await;
-    app.protect("production").await;
+    protect_production(&app).await;
     let folder = std::env::temp_dir().join(format!("fluxgate-test-exchange-{}", new_id().simple()));
     fs::create_dir(&folder).expect("a folder");
     let path = folder.join("shop.json");

@@ -43,6 +43,19 @@ pub(crate) fn flag(key: &str, environments: Value) -> Value {
     flag
 }
 
+/// Makes production need somebody else to agree, as it stands once such a policy is applied.
+pub(crate) async fn protect_production(app: &App) {
+    app.member("Ben", Some("approver")).await;
+    sqlx::query(
+        r#"insert into policies (environment_id, format, document, version, changed_at, changed_by)
+           select environments.id, 1, '{"approvals":1}', 1, now(), users.id from environments, users
+           where environments.key = 'production' and users.name = 'Ana'"#,
+    )
+    .execute(&app.state.pool)
+    .await
+    .expect("a policy");
+}
+
 /// How often each thing happens.
 fn counts(plan: &Value) -> [u64; 4] {
     ["created", "changed", "removed", "unchanged"].map(|name| plan[name].as_u64().expect("a count"))
