@@ -88,8 +88,7 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         return is_public_v4(Ipv4Addr::new(g1, g2, h1, h2));
     }
     // Only 2000::/3 is given out; in it, protocol assignments and Teredo (2001::/23), documentation and 6to4 are not.
-    let is_special =
-        (a == 0x2001 && b < 0x200) || (a == 0x2001 && b == 0xdb8) || a == 0x2002 || (a == 0x3fff && b < 0x1000);
+    let is_special = (a == 0x2001 && (b < 0x200 || b == 0xdb8)) || a == 0x2002 || (a == 0x3fff && b < 0x1000);
     (0x2000..=0x3fff).contains(&a) && !is_special
 }
 
