@@ -80,6 +80,9 @@ pub enum AppError {
         /// The same as a moment.
         until_at: OffsetDateTime,
     },
+    /// It cannot be done as things stand; the sentence says what to do first.
+    #[error("{0}")]
+    WrongState(String),
     /// The input is understood but wrong.
     #[error("{}", invalid_text(.0))]
     Invalid(Vec<FieldProblem>),
@@ -128,6 +131,7 @@ impl AppError {
             Self::IfMatchMissing => (StatusCode::PRECONDITION_REQUIRED, "if_match_missing"),
             Self::Exists { .. } => (StatusCode::CONFLICT, "exists"),
             Self::InUse { .. } => (StatusCode::CONFLICT, "in_use"),
+            Self::WrongState(_) => (StatusCode::CONFLICT, "wrong_state"),
             Self::Frozen { .. } => (StatusCode::CONFLICT, "frozen"),
             Self::Invalid(_) => (StatusCode::UNPROCESSABLE_ENTITY, "invalid"),
             Self::BadRequest(_) => (StatusCode::BAD_REQUEST, "bad_request"),

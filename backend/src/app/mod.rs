@@ -9,6 +9,7 @@ pub mod experiment;
 pub mod flag;
 pub mod freeze;
 pub mod metric;
+pub mod plan;
 pub mod project;
 pub mod range;
 pub mod sdk_key;

@@ -14,6 +14,7 @@ pub mod kill;
 pub mod loss;
 pub mod metric;
 pub mod openapi;
+pub mod plan;
 pub mod project;
 pub mod router;
 pub mod sdk_key;

@@ -15,8 +15,8 @@ use utoipa_swagger_ui::{Config, SwaggerUi};
 use crate::http::input::BODY_BYTES_MAX;
 use crate::http::openapi::ApiDoc;
 use crate::http::{
-    count, edge, environment, event, experiment, flag, freeze, health, kill, loss, metric, project, sdk_key, segment,
-    session, setup, stale, ui, unknown,
+    count, edge, environment, event, experiment, flag, freeze, health, kill, loss, metric, plan, project, sdk_key,
+    segment, session, setup, stale, ui, unknown,
 };
 use crate::state::AppState;
 
@@ -36,6 +36,12 @@ pub fn api() -> OpenApiRouter<AppState> {
         .routes(routes!(kill::restore_flag))
         .routes(routes!(freeze::list_freezes, freeze::create_freeze))
         .routes(routes!(freeze::update_freeze, freeze::delete_freeze))
+        .routes(routes!(plan::list_plans, plan::create_plan))
+        .routes(routes!(plan::get_plan))
+        .routes(routes!(plan::pause_plan))
+        .routes(routes!(plan::resume_plan))
+        .routes(routes!(plan::next_step))
+        .routes(routes!(plan::stop_plan))
         .routes(routes!(count::get_counts))
         .routes(routes!(count::get_count_summary))
         .routes(routes!(count::get_top_flags))

@@ -14,7 +14,7 @@ mod publish;
 pub mod retention;
 pub mod rollup;
 pub mod sample;
-mod schedule;
+pub mod schedule;
 mod upkeep;
 
 use std::sync::Arc;

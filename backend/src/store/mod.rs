@@ -14,6 +14,7 @@ pub mod kill;
 pub mod member;
 pub mod metric;
 pub mod migration;
+pub mod plan;
 pub mod policy;
 pub mod project;
 pub mod reference;

@@ -11,14 +11,14 @@ use time::{Duration, OffsetDateTime};
 use crate::flag::{boolean, on};
 use crate::support::{App, Person};
 
-const FREEZES: &str = "/projects/shop/freezes";
-const PRODUCTION: &str = "/projects/shop/flags/checkout/environments/production";
-const STAGING: &str = "/projects/shop/flags/checkout/environments/staging";
+pub(crate) const FREEZES: &str = "/projects/shop/freezes";
+pub(crate) const PRODUCTION: &str = "/projects/shop/flags/checkout/environments/production";
+pub(crate) const STAGING: &str = "/projects/shop/flags/checkout/environments/staging";
 /// A Friday, 23:00 in Paris.
 const FRIDAY: OffsetDateTime = datetime!(2026-10-23 21:00 UTC);
 
 /// An app at a date of the test's own, with the flag `checkout`.
-async fn at(moment: OffsetDateTime) -> (App, Person) {
+pub(crate) async fn at(moment: OffsetDateTime) -> (App, Person) {
     let app = App::start().await;
     app.state.clock.advance(moment - app.state.clock.now());
     let ana = app.ana().await;
@@ -26,7 +26,7 @@ async fn at(moment: OffsetDateTime) -> (App, Person) {
     (app, ana)
 }
 
-fn weekend() -> Value {
+pub(crate) fn weekend() -> Value {
     json!({ "freeze": {
         "name": "Weekend", "environments": ["production"], "zone": "Europe/Paris", "reason": "nobody is there",
         "window": { "kind": "weekly", "weekdays": ["friday", "saturday", "sunday"], "from": "18:00", "to": "08:00" } } })

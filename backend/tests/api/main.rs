@@ -14,6 +14,7 @@ mod ledger;
 mod metric;
 mod openapi;
 mod permission;
+mod plan;
 mod prerequisite;
 mod publish;
 mod reference;

@@ -64,6 +64,13 @@ fn table() -> Vec<(&'static str, &'static str, Needs, Option<Value>)> {
         ("post", "/projects/{project}/freezes", Admin, Some(json!({}))),
         ("put", "/projects/{project}/freezes/{freeze}", Admin, Some(json!({}))),
         ("delete", "/projects/{project}/freezes/{freeze}", Admin, None),
+        ("get", "/projects/{project}/plans", Viewer, None),
+        ("post", "/projects/{project}/plans", Editor, Some(json!({}))),
+        ("get", "/projects/{project}/plans/{changeset}", Viewer, None),
+        ("post", "/projects/{project}/changesets/{changeset}/pause", Editor, Some(json!({}))),
+        ("post", "/projects/{project}/changesets/{changeset}/resume", Editor, Some(json!({}))),
+        ("post", "/projects/{project}/changesets/{changeset}/next", Editor, Some(json!({}))),
+        ("post", "/projects/{project}/changesets/{changeset}/stop", Editor, Some(json!({}))),
         ("get", "/projects/{project}/keys", Viewer, None),
         ("post", "/projects/{project}/keys", Admin, Some(json!({}))),
         ("post", "/projects/{project}/keys/{key}/revoke", Admin, Some(json!({}))),
@@ -113,6 +120,7 @@ async fn every_role_may_what_the_table_says_and_nothing_else() {
                 .replace("{environment}", "production")
                 .replace("{segment}", "none")
                 .replace("{freeze}", "00000000-0000-0000-0000-000000000000")
+                .replace("{changeset}", "00000000-0000-0000-0000-000000000000")
                 .replace("{metric}", "00000000-0000-0000-0000-000000000000")
                 .replace("{key}", "00000000-0000-0000-0000-000000000000")
                 .replace("{process}", "00000000-0000-0000-0000-000000000000");

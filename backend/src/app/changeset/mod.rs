@@ -26,6 +26,7 @@ pub use draft::check_name;
 pub(super) use draft::invalid_at;
 pub use kill::{KillOrder, lift_due, set_killed};
 pub use protection::Protection;
+pub(in crate::app) use protection::Verdict;
 use shared::model::change::{CHANGES_MAX, Change};
 use shared::model::changeset::{ChangesetState, Note, Via};
 use shared::model::id::{ChangesetId, EnvironmentId, FlagId, ProjectId, SdkKeyId};
@@ -33,6 +34,7 @@ use shared::wire::api::changeset::ChangesetDetail;
 use shared::wire::api::environment::CreateEnvironment;
 use sqlx::PgConnection;
 pub use submit::submit;
+pub(in crate::app) use submit::{digest, footprint, submit_in};
 use time::OffsetDateTime;
 
 use crate::app::changeset::draft::Draft;

@@ -91,10 +91,21 @@ impl Protection {
         Permissions::of(self.members.get(&person).map_or(&[], Vec::as_slice), false)
     }
 
-    /// Fails when the person may not ask for this at all; else says whether it may be applied at once.
+    /// Fails when the person may not ask for this at all, or a freeze holds; else says whether it may be applied at once.
     pub(in crate::app) fn judge(&self, who: &InProject, prepared: &Prepared, note: &Note) -> Result<Verdict, AppError> {
-        check_permissions(who, prepared)?;
+        let verdict = self.judge_ahead(who, prepared, note)?;
         self.check_freezes(prepared)?;
+        Ok(verdict)
+    }
+
+    /// The same of what is to happen later, whatever is frozen now.
+    pub(in crate::app) fn judge_ahead(
+        &self,
+        who: &InProject,
+        prepared: &Prepared,
+        note: &Note,
+    ) -> Result<Verdict, AppError> {
+        check_permissions(who, prepared)?;
         let mut verdict = Verdict::Free;
         for environment in prepared.touched().into_iter().chain(prepared.governed()) {
             let Some(policy) = self.policy(environment.id) else { continue };
@@ -105,6 +116,30 @@ impl Protection {
             verdict = Verdict::NeedsApproval;
         }
         Ok(verdict)
+    }
+
+    /// Fails unless the author may still do this and enough people agreed to it, as roles and policies stand now. Who
+    /// wrote any part of it does not count.
+    pub(in crate::app) fn check_agreed(
+        &self,
+        author: &InProject,
+        prepared: &Prepared,
+        agreed: &[UserId],
+        editors: &[UserId],
+    ) -> Result<(), AppError> {
+        check_permissions(author, prepared)?;
+        for environment in prepared.touched().into_iter().chain(prepared.governed()) {
+            let Some(policy) = self.policy(environment.id) else { continue };
+            let approvers = self.approvers(environment.id);
+            let counts = |person: &Approver| agreed.contains(&person.id) && !editors.contains(&person.id);
+            let count = approvers.iter().filter(|person| counts(person)).count();
+            if count < usize::try_from(policy.approvals).unwrap_or(usize::MAX) {
+                let needed = policy.approvals;
+                let message = format!("{needed} approvals in {}, and {count} count now", environment.key);
+                return Err(AppError::Forbidden(message));
+            }
+        }
+        Ok(())
     }
 }
 

@@ -5,6 +5,7 @@ use sha2::{Digest, Sha256};
 use shared::model::change::Change;
 use shared::model::changeset::{ChangesetState, Note};
 use shared::model::id::{EnvironmentId, ProjectId};
+use shared::model::plan::Plan;
 use shared::wire::api::changeset::ChangesetDetail;
 use sqlx::{Acquire, PgConnection};
 
@@ -26,33 +27,44 @@ pub async fn submit(
     note: &Note,
 ) -> Result<ChangesetDetail, AppError> {
     let mut tx = state.pool.begin().await?;
+    let done = submit_in(state, &mut tx, who, changes, note).await?;
+    tx.commit().await?;
+    note_commit(state, &done);
+    Ok(done)
+}
+
+/// The same in a transaction that began with something else; nothing but the commit may follow.
+pub(in crate::app) async fn submit_in(
+    state: &AppState,
+    tx: &mut PgConnection,
+    who: &InProject,
+    changes: Vec<Change>,
+    note: &Note,
+) -> Result<ChangesetDetail, AppError> {
     let mut attempt = tx.begin().await?;
     let writes = changes.iter().cloned().map(Write::from).collect();
     // What protects is read before the changes are written: what ends a policy or a freeze is judged by it.
     store::project::lock(&mut attempt, who.id()).await?;
     let protection = Protection::find(&mut attempt, who.id()).await?;
     let prepared = prepare(state, &mut attempt, who.id(), &who.actor, writes, note).await?;
-    let done = match protection.judge(who, &prepared, note)? {
+    match protection.judge(who, &prepared, note)? {
         Verdict::Free => {
             let record =
                 Record { id: state.clock.id(), author: Some(&who.actor), via: who.actor.via, note, break_glass: None };
             let done = prepared.apply(state, &mut attempt, record).await?;
             attempt.commit().await?;
-            done
+            Ok(done)
         }
         Verdict::NeedsApproval => {
             let environments = footprint(&prepared);
             attempt.rollback().await?;
-            request(state, &mut tx, who, &changes, note, &environments).await?
+            request(state, tx, who, &changes, note, &environments).await
         }
-    };
-    tx.commit().await?;
-    note_commit(state, &done);
-    Ok(done)
+    }
 }
 
 /// Environments with other answers or other rules than before.
-fn footprint(prepared: &Prepared) -> Vec<Environment> {
+pub(in crate::app) fn footprint(prepared: &Prepared) -> Vec<Environment> {
     let (touched, governed) = (prepared.touched(), prepared.governed());
     let is_in = |e: &&Environment| touched.iter().chain(&governed).any(|known| known.id == e.id);
     prepared.draft.environments.iter().filter(is_in).cloned().collect()
@@ -75,7 +87,7 @@ async fn request(
         state: ChangesetState::InReview,
         note: note.as_str(),
         changes,
-        digest: &digest(who.id(), &ids, changes)?,
+        digest: &digest(who.id(), &ids, changes, None)?,
         environments: &ids,
         at: state.clock.now(),
     };
@@ -95,19 +107,22 @@ async fn request(
 }
 
 /// SHA-256 of all that an approval signs: where, on what, and what. The versions that the changes were written on are in
-/// the changes.
-pub(super) fn digest(
+/// the changes and in the steps of the plan.
+pub(in crate::app) fn digest(
     project: ProjectId,
     environments: &[EnvironmentId],
     changes: &[Change],
+    plan: Option<&Plan>,
 ) -> Result<Vec<u8>, AppError> {
     #[derive(Serialize)]
     struct Signed<'a> {
         project: ProjectId,
         environments: &'a [EnvironmentId],
         changes: &'a [Change],
+        #[serde(skip_serializing_if = "Option::is_none")]
+        plan: Option<&'a Plan>,
     }
-    let signed = Signed { project, environments, changes };
+    let signed = Signed { project, environments, changes, plan };
     let text = serde_json::to_vec(&signed).map_err(AppError::internal)?;
     Ok(Sha256::digest(text).to_vec())
 }

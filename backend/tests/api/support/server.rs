@@ -128,6 +128,13 @@ impl App {
         self.sign_in(&user).await
     }
 
+    /// The same person, signed in anew: sessions end when tests move the clock far.
+    pub(crate) async fn again(&self, name: &str) -> Person {
+        let mut db = self.state.pool.acquire().await.expect("a connection");
+        let found = store::user::find_by_email(&mut db, &format!("{}@example.com", name.to_lowercase())).await;
+        self.sign_in(&found.expect("people").expect("somebody")).await
+    }
+
     /// Applies changes of Ana's to `shop` in one changeset.
     pub(crate) async fn apply(&self, changes: Vec<Change>) -> Result<ChangesetDetail, AppError> {
         let (user, name) = sqlx::query_as::<_, (Uuid, String)>("select id, name from users where name = 'Ana'")

@@ -1,0 +1,17 @@
+//! Plans: changesets that happen step by step, at their times or after a hold.
+//!
+//! [`submit`] checks every step, one after another, and puts the whole plan before those who have to agree. Once nobody
+//! has to any more, [`start`] sets it going; [`run_due`] is what the leader does for all plans, and [`run::step`] how one
+//! step happens: once, whoever tries it. Pausing, resuming and stopping are in `steer`.
+
+mod inverse;
+mod list;
+mod run;
+mod steer;
+mod submit;
+mod when;
+
+pub use list::{detail, list};
+pub use run::run_due;
+pub use steer::{next, pause, resume, stop};
+pub use submit::{start, submit};
