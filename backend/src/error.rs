@@ -4,6 +4,7 @@ use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use shared::model::problem::FieldProblem;
+use shared::wire::api::flag::ConfigMerge;
 use shared::wire::problem::{self, Problem};
 use thiserror::Error;
 use time::OffsetDateTime;
@@ -36,6 +37,9 @@ pub enum AppError {
     /// Their roles do not allow it.
     #[error("this needs {0}; ask somebody who manages members for it")]
     Forbidden(String),
+    /// It is not for them to do, whatever their roles.
+    #[error("{0}")]
+    Refused(String),
     /// A write from another site.
     #[error("a write must come from the same site")]
     CrossSite,
@@ -48,6 +52,14 @@ pub enum AppError {
         expected: u64,
         /// The version now.
         actual: u64,
+    },
+    /// Someone else saved the same config meanwhile; both edits can be put together.
+    #[error("the config was saved meanwhile by {}: you saw version {expected}, now it is {}; put both together", merge.by, merge.theirs_version)]
+    StaleConfig {
+        /// The version that the writer saw.
+        expected: u64,
+        /// What is needed to put both edits together.
+        merge: Box<ConfigMerge>,
     },
     /// `If-Match` is needed.
     #[error("send If-Match with the version you saw, as in If-Match: \"3\"")]
@@ -69,7 +81,7 @@ pub enum AppError {
         users: String,
     },
     /// Nothing changes there at this time.
-    #[error("{environment} is frozen until {until} by '{freeze}'; wait until then, or remove the freeze")]
+    #[error("{environment} is frozen until {until} by '{freeze}'; wait until then, or end the freeze")]
     Frozen {
         /// Where.
         environment: String,
@@ -80,9 +92,14 @@ pub enum AppError {
         /// The same as a moment.
         until_at: OffsetDateTime,
     },
-    /// It cannot be done as things stand; the sentence says what to do first.
-    #[error("{0}")]
-    WrongState(String),
+    /// It cannot be done as things stand.
+    #[error("{message}")]
+    Conflict {
+        /// Stable, for programs.
+        code: &'static str,
+        /// Why, and the way out.
+        message: String,
+    },
     /// The input is understood but wrong.
     #[error("{}", invalid_text(.0))]
     Invalid(Vec<FieldProblem>),
@@ -114,6 +131,11 @@ impl AppError {
         Self::NotFound { noun, key: key.to_string() }
     }
 
+    /// What cannot be done as things stand.
+    pub fn conflict(code: &'static str, message: impl Into<String>) -> Self {
+        Self::Conflict { code, message: message.into() }
+    }
+
     /// A fault of ours with its cause.
     pub fn internal(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self::Internal(cause.into())
@@ -126,13 +148,14 @@ impl AppError {
             Self::WrongCredentials => (StatusCode::UNAUTHORIZED, "wrong_credentials"),
             Self::TooManyTries { .. } => (StatusCode::TOO_MANY_REQUESTS, "too_many_tries"),
             Self::Forbidden(_) => (StatusCode::FORBIDDEN, "forbidden"),
+            Self::Refused(_) => (StatusCode::FORBIDDEN, "forbidden"),
             Self::CrossSite => (StatusCode::FORBIDDEN, "cross_site"),
-            Self::Stale { .. } => (StatusCode::PRECONDITION_FAILED, "stale"),
+            Self::Stale { .. } | Self::StaleConfig { .. } => (StatusCode::PRECONDITION_FAILED, "stale"),
             Self::IfMatchMissing => (StatusCode::PRECONDITION_REQUIRED, "if_match_missing"),
             Self::Exists { .. } => (StatusCode::CONFLICT, "exists"),
             Self::InUse { .. } => (StatusCode::CONFLICT, "in_use"),
-            Self::WrongState(_) => (StatusCode::CONFLICT, "wrong_state"),
             Self::Frozen { .. } => (StatusCode::CONFLICT, "frozen"),
+            Self::Conflict { code, .. } => (StatusCode::CONFLICT, code),
             Self::Invalid(_) => (StatusCode::UNPROCESSABLE_ENTITY, "invalid"),
             Self::BadRequest(_) => (StatusCode::BAD_REQUEST, "bad_request"),
             Self::TooLarge(_) => (StatusCode::PAYLOAD_TOO_LARGE, "too_large"),
@@ -170,6 +193,7 @@ impl IntoResponse for AppError {
             code: code.into(),
             detail,
             errors,
+            merge: if let Self::StaleConfig { merge, .. } = &self { Some(merge.clone()) } else { None },
         };
         let mut response = (status, axum::Json(body)).into_response();
         let headers = response.headers_mut();

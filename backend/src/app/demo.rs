@@ -11,25 +11,36 @@ use shared::wire::api::project::CreateProject;
 use shared::wire::api::sdk_key::CreateSdkKey;
 use shared::wire::api::segment::CreateSegment;
 
-use crate::app::{flag, metric, project, sdk_key, segment, setup};
+use crate::app::{changeset, flag, metric, project, sdk_key, segment, setup};
+use crate::auth::password;
 use crate::auth::permission::{Actor, InProject};
 use crate::error::AppError;
 use crate::state::AppState;
+use crate::store;
+use crate::store::user::User;
 
 const PROJECT: &str = "shop";
+/// Who approves, as the first part of their e-mail.
+const APPROVER: &str = "ben";
 const ENVIRONMENTS: [(&str, &str, u8); 3] =
     [("development", "Development", 7), ("staging", "Staging", 3), ("production", "Production", 4)];
 
-/// Fills an empty database; `None` when somebody exists already. Answers one server key per environment.
-pub async fn create(
-    state: &AppState,
-    email: &str,
-    password: String,
-) -> Result<Option<Vec<(&'static str, String)>>, AppError> {
+/// What was made, with what is said only once.
+#[derive(Debug)]
+pub struct Demo {
+    /// E-mail of the second person, who approves; the password is the first one's.
+    pub approver: String,
+    /// One server key per environment.
+    pub sdk_keys: Vec<(&'static str, String)>,
+}
+
+/// Fills an empty database: two people, a project whose production is protected, and a change of Ana's that waits for Ben.
+/// `None` when somebody exists already.
+pub async fn create(state: &AppState, email: &str, password: String) -> Result<Option<Demo>, AppError> {
     if !setup::is_open(state).await? {
         return Ok(None);
     }
-    let user = setup::create_admin(state, "Ana Kovač", email, password).await?;
+    let user = setup::create_admin(state, "Ana Kovač", email, password.clone()).await?;
     let actor = Actor::person(user.id, user.name);
     let environments = ENVIRONMENTS.map(|(key, name, hue)| json!({ "key": key, "name": name, "hue": hue }));
     let environments: Vec<CreateEnvironment> = read(json!(environments))?;
@@ -68,7 +79,35 @@ pub async fn create(
         };
         secrets.push((environment, sdk_key::create(state, &ana, new).await?.secret));
     }
-    Ok(Some(secrets))
+    let approver = protect(state, &ana, email, password).await?;
+    Ok(Some(Demo { approver, sdk_keys: secrets }))
+}
+
+/// Makes Ben an approver, protects production, and lets Ana ask for a change there; answers Ben's e-mail.
+async fn protect(state: &AppState, ana: &InProject, email: &str, password: String) -> Result<String, AppError> {
+    let host = email.split_once('@').map_or("example.com", |(_, host)| host);
+    let approver = [APPROVER, "chen"].map(|name| format!("{name}@{host}")).into_iter().find(|own| own != email);
+    let approver = approver.unwrap_or_default();
+    let ben = User {
+        id: state.clock.id(),
+        email: approver.to_lowercase(),
+        name: "Ben Okafor".into(),
+        password_hash: password::hash(password).await?,
+        is_admin: false,
+    };
+    store::user::insert(&mut *state.pool.acquire().await?, &ben, state.clock.now()).await?;
+    let changes = json!([
+        { "kind": "set_member", "person": ben.id, "version": 0, "role": "approver" },
+        { "kind": "set_policy", "environment": "production", "version": 0, "policy": { "approvals": 1 } },
+    ]);
+    let note = |text: &str| Note::try_from(text.to_owned()).map_err(AppError::internal);
+    changeset::submit(state, ana, read(changes)?, &note("two people for what customers see")?).await?;
+    let (_, _, mut checkout, _) = configs()?.swap_remove(0);
+    checkout.default_serve = read(share("checkout-5c07", 20_000))?;
+    let place = (read(json!("checkout"))?, read(json!("production"))?);
+    let body = SaveConfig { config: checkout, note: note("conversion holds, next step")? };
+    flag::save_config(state, ana, place, 2, body).await?;
+    Ok(approver)
 }
 
 /// What the experiment is judged by; the demo's shop tells of purchases.
@@ -166,11 +205,6 @@ fn flags() -> Result<Vec<CreateFlag>, AppError> {
 
 /// What some of them answer in production.
 fn configs() -> Result<Vec<(&'static str, &'static str, FlagConfig, &'static str)>, AppError> {
-    let share = |seed: &str, on: u32| {
-        json!({ "split": { "bucket_by": "targetingKey", "seed": seed, "ranges": [
-            { "start": 0, "end": on, "variant": "on" }, { "start": on, "end": 100_000, "variant": "off" }
-        ] } })
-    };
     let checkout = json!({
         "enabled": true, "off_variant": "off",
         "targets": [{ "variant": "on", "keys": ["qa-1", "qa-2"] }],
@@ -208,6 +242,13 @@ fn configs() -> Result<Vec<(&'static str, &'static str, FlagConfig, &'static str
         ("checkout/theme", "production", read(theme)?, "which colour sells more?"),
         ("export/csv", "production", read(export)?, "part of the team plan"),
     ])
+}
+
+/// A share of users that get `on`.
+fn share(seed: &str, on: u32) -> Value {
+    json!({ "split": { "bucket_by": "targetingKey", "seed": seed, "ranges": [
+        { "start": 0, "end": on, "variant": "on" }, { "start": on, "end": 100_000, "variant": "off" }
+    ] } })
 }
 
 fn read<T: serde::de::DeserializeOwned>(value: Value) -> Result<T, AppError> {

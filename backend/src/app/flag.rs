@@ -100,7 +100,10 @@ pub async fn save_config(
 ) -> Result<ChangesetDetail, AppError> {
     let (flag, environment) = place;
     let change = Change::SaveConfig { flag, environment, version, config: body.config };
-    changeset::submit(state, who, vec![change], &body.note).await
+    match changeset::submit(state, who, vec![change.clone()], &body.note).await {
+        Err(stale @ AppError::Stale { .. }) => Err(changeset::explained(state, who.id(), &change, stale).await),
+        done => done,
+    }
 }
 
 /// Turns a flag off at once, whatever its config says.

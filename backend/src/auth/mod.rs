@@ -3,5 +3,6 @@
 pub mod limit;
 pub mod password;
 pub mod permission;
+pub mod proposal;
 pub mod sdk_key;
 pub mod session;

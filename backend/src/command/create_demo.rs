@@ -12,10 +12,12 @@ use crate::state::AppState;
 pub(super) async fn run(state: &AppState, email: &str, password: String) -> Result<(), Failure> {
     let line = match app::demo::create(state, email, password.clone()).await? {
         None => json!({ "created": false }),
-        Some(keys) => {
+        Some(demo) => {
             let keys: serde_json::Map<_, _> =
-                keys.into_iter().map(|(key, secret)| (key.to_owned(), secret.into())).collect();
-            json!({ "created": true, "project": "shop", "email": email, "password": password, "sdk_keys": keys })
+                demo.sdk_keys.into_iter().map(|(key, secret)| (key.to_owned(), secret.into())).collect();
+            let approver = json!({ "email": demo.approver, "password": password });
+            json!({ "created": true, "project": "shop", "email": email, "password": password, "approver": approver,
+                    "sdk_keys": keys })
         }
     };
     writeln!(std::io::stdout(), "{line}")?;

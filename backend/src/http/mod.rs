@@ -1,5 +1,6 @@
 //! HTTP: permission, input, one call into `app`, status and body. The whole API is on one screen in `router`.
 
+pub mod changeset;
 pub mod count;
 pub mod csv;
 pub mod edge;

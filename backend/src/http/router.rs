@@ -15,8 +15,8 @@ use utoipa_swagger_ui::{Config, SwaggerUi};
 use crate::http::input::BODY_BYTES_MAX;
 use crate::http::openapi::ApiDoc;
 use crate::http::{
-    count, edge, environment, event, experiment, flag, freeze, health, kill, loss, metric, plan, project, sdk_key,
-    segment, session, setup, stale, ui, unknown,
+    changeset, count, edge, environment, event, experiment, flag, freeze, health, kill, loss, metric, plan, project,
+    sdk_key, segment, session, setup, stale, ui, unknown,
 };
 use crate::state::AppState;
 
@@ -32,6 +32,16 @@ pub fn api() -> OpenApiRouter<AppState> {
         .routes(routes!(flag::list_flags, flag::create_flag))
         .routes(routes!(flag::get_flag, flag::update_flag))
         .routes(routes!(flag::save_config))
+        .routes(routes!(changeset::list_changesets, changeset::create_changeset))
+        .routes(routes!(changeset::dry_run_changeset))
+        .routes(routes!(changeset::get_changeset, changeset::update_changeset))
+        .routes(routes!(changeset::step::submit_changeset))
+        .routes(routes!(changeset::step::approve_changeset))
+        .routes(routes!(changeset::step::reject_changeset))
+        .routes(routes!(changeset::step::cancel_changeset))
+        .routes(routes!(changeset::step::apply_changeset))
+        .routes(routes!(changeset::step::break_glass))
+        .routes(routes!(changeset::step::comment_on_changeset))
         .routes(routes!(kill::kill_flag))
         .routes(routes!(kill::restore_flag))
         .routes(routes!(freeze::list_freezes, freeze::create_freeze))

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use async_nats::{Client, Message};
 use futures::StreamExt;
+use serde::Deserialize;
 use shared::model::id::{EnvironmentId, ProcessId, ProjectId};
-use shared::wire::api::event::{AddedCounts, Changed, EnvironmentAdded, Event};
+use shared::wire::api::event::{AddedCounts, Changed, ChangesetMoved, EnvironmentAdded, Event};
 use shared::wire::edge::{GOODBYE_SUBJECT, Goodbye, HEARTBEAT_SUBJECT, RECEIPT_SUBJECT};
 use sqlx::postgres::PgListener;
 use tokio::sync::Notify;
@@ -138,7 +139,9 @@ async fn follow_database(state: &AppState, news: &News) {
 
 async fn follow_database_once(state: &AppState, news: &News) -> Result<(), AppError> {
     let mut listener = PgListener::connect_with(&state.pool).await?;
-    listener.listen_all([store::changeset::CHANNEL, store::edge::CHANNEL, ingest::CHANNEL]).await?;
+    listener
+        .listen_all([store::changeset::CHANNEL, store::review::CHANNEL, store::edge::CHANNEL, ingest::CHANNEL])
+        .await?;
     let edges = store::edge::list(&mut *state.pool.acquire().await?).await?;
     state.live.load(edges);
     // `None` means that the connection was lost and made anew; notifications in between are gone.
@@ -150,6 +153,7 @@ async fn follow_database_once(state: &AppState, news: &News) -> Result<(), AppEr
                     tell_changed(state, revision).await?;
                 }
             }
+            store::review::CHANNEL => tell_moved(state, notification.payload()),
             store::edge::CHANNEL => {
                 if let Ok(process) = notification.payload().parse::<ProcessId>() {
                     state.live.forget(process);
@@ -178,6 +182,22 @@ async fn tell_changed(state: &AppState, revision: u64) -> Result<(), AppError> {
     };
     state.live.tell(Some(Audience::Project(id)), Event::Changed(changed));
     Ok(())
+}
+
+/// Tells the members of a project where a changeset stands.
+fn tell_moved(state: &AppState, payload: &str) {
+    #[derive(Deserialize)]
+    struct Payload {
+        project_id: ProjectId,
+        #[serde(flatten)]
+        moved: ChangesetMoved,
+    }
+    match serde_json::from_str::<Payload>(payload) {
+        Ok(Payload { project_id, moved }) => {
+            state.live.tell(Some(Audience::Project(project_id)), Event::Changeset(moved));
+        }
+        Err(error) => tracing::warn!(error = %error, "another backend says of a changeset what this one cannot read"),
+    }
 }
 
 impl News {

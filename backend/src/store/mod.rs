@@ -18,6 +18,7 @@ pub mod plan;
 pub mod policy;
 pub mod project;
 pub mod reference;
+pub mod review;
 pub mod role;
 pub mod sdk_key;
 pub mod segment;

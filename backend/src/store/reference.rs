@@ -267,3 +267,46 @@ pub async fn list_segments(
         .map(|row| Ok((row.id.into(), read_document("segments", row.id, row.format, row.document)?)))
         .collect()
 }
+
+/// Something that refers to a flag or a segment.
+#[derive(Clone, Debug)]
+pub struct DependentRow {
+    /// To which.
+    pub of: Uuid,
+    /// True for a segment, false for a flag.
+    pub is_segment: bool,
+    /// Its key.
+    pub key: String,
+    /// Where a flag refers to it.
+    pub environment_id: Option<EnvironmentId>,
+}
+
+/// What refers directly to these flags and segments, flags first, each by key; at most 1,000 of them.
+pub async fn list_dependents(
+    db: &mut PgConnection,
+    flags: &[Uuid],
+    segments: &[Uuid],
+) -> Result<Vec<DependentRow>, StoreError> {
+    let rows = sqlx::query!(
+        r#"select coalesce(reference.to_flag_id, reference.to_segment_id) as "of!",
+                  reference.from_segment_id is not null as "is_segment!",
+                  coalesce(flags.key, segments.key) as "key!", reference.environment_id
+           from reference
+           left join flags on flags.id = reference.from_flag_id
+           left join segments on segments.id = reference.from_segment_id
+           where reference.to_flag_id = any ($1) or reference.to_segment_id = any ($2)
+           order by 2, 3, 4
+           limit 1000"#,
+        flags,
+        segments,
+    )
+    .fetch_all(db)
+    .await?;
+    let rows = rows.into_iter().map(|row| DependentRow {
+        of: row.of,
+        is_segment: row.is_segment,
+        key: row.key,
+        environment_id: row.environment_id.map(EnvironmentId::from),
+    });
+    Ok(rows.collect())
+}

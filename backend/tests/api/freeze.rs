@@ -117,6 +117,23 @@ async fn what_removes_a_freeze_and_uses_its_absence_at_once_is_held_by_it() {
 }
 
 #[tokio::test]
+async fn a_freeze_is_passed_over_only_by_who_may_break_the_glass_and_history_says_why() {
+    let (app, ana) = at(FRIDAY).await;
+    ana.post(FREEZES, weekend()).await.expect(201);
+    let eve = app.member("Eve", Some("editor")).await;
+    let change = json!({ "kind": "set_share", "flag": "checkout", "environment": "production",
+                         "shares": [{ "variant": "on", "buckets": 10 }] });
+    let broken = json!({ "changes": [change], "break_glass": "payments fail" });
+    assert_eq!(eve.post("/projects/shop/changesets", broken.clone()).await.expect(403).code(), "forbidden");
+    ana.post("/projects/shop/changesets", broken).await.expect(201);
+    let why: Vec<String> = sqlx::query_scalar("select break_glass from changesets where break_glass is not null")
+        .fetch_all(&app.state.pool)
+        .await
+        .expect("reasons");
+    assert_eq!(why, ["payments fail"]);
+}
+
+#[tokio::test]
 async fn a_freeze_that_is_wrong_is_refused_with_the_place() {
     let (_app, ana) = at(FRIDAY).await;
     for (field, value, place) in [

@@ -2,6 +2,7 @@
 
 mod benchmark;
 mod bundle;
+mod changeset;
 mod count;
 mod demo;
 mod experiment;

@@ -16,13 +16,14 @@ enum Needs {
     SignedIn,
     Viewer,
     Editor,
+    Approver,
     Admin,
     InstallationAdmin,
 }
 
 /// One row per route: method, path, who may, and a body where one is needed to get past the door.
 fn table() -> Vec<(&'static str, &'static str, Needs, Option<Value>)> {
-    use Needs::{Admin, Editor, InstallationAdmin, Nothing, SignedIn, Viewer};
+    use Needs::{Admin, Approver, Editor, InstallationAdmin, Nothing, SignedIn, Viewer};
     vec![
         ("get", "/setup", Nothing, None),
         ("post", "/setup", Nothing, Some(json!({}))),
@@ -41,6 +42,18 @@ fn table() -> Vec<(&'static str, &'static str, Needs, Option<Value>)> {
         ("put", "/projects/{project}/flags/{flag}/environments/{environment}", Editor, Some(json!({ "config": on() }))),
         ("post", "/projects/{project}/flags/{flag}/kill", Editor, Some(json!({}))),
         ("post", "/projects/{project}/flags/{flag}/environments/{environment}/restore", Editor, Some(json!({}))),
+        ("get", "/projects/{project}/changesets", Viewer, None),
+        ("post", "/projects/{project}/changesets", Editor, Some(json!({}))),
+        ("post", "/projects/{project}/changesets/dry-run", Editor, Some(json!({}))),
+        ("get", "/projects/{project}/changesets/{changeset}", Viewer, None),
+        ("put", "/projects/{project}/changesets/{changeset}", Editor, Some(json!({}))),
+        ("post", "/projects/{project}/changesets/{changeset}/submit", Editor, Some(json!({}))),
+        ("post", "/projects/{project}/changesets/{changeset}/approve", Approver, Some(json!({}))),
+        ("post", "/projects/{project}/changesets/{changeset}/reject", Approver, Some(json!({}))),
+        ("post", "/projects/{project}/changesets/{changeset}/cancel", Viewer, Some(json!({}))),
+        ("post", "/projects/{project}/changesets/{changeset}/apply", Editor, Some(json!({}))),
+        ("post", "/projects/{project}/changesets/{changeset}/break-glass", Admin, Some(json!({}))),
+        ("post", "/projects/{project}/changesets/{changeset}/comments", Viewer, Some(json!({}))),
         ("get", "/projects/{project}/flags/{flag}/shares", Viewer, None),
         ("get", "/projects/{project}/counts", Viewer, None),
         ("get", "/projects/{project}/counts/summary", Viewer, None),
@@ -104,6 +117,7 @@ async fn every_role_may_what_the_table_says_and_nothing_else() {
         (Some(Needs::SignedIn), app.member("Sam", None).await),
         (Some(Needs::Viewer), app.member("Vic", Some("viewer")).await),
         (Some(Needs::Editor), app.member("Eve", Some("editor")).await),
+        (Some(Needs::Approver), app.member("Abe", Some("approver")).await),
         (Some(Needs::Admin), app.member("Ada", Some("admin")).await),
         (Some(Needs::InstallationAdmin), ana),
     ];

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::model::problem::FieldProblem;
+use crate::wire::api::flag::ConfigMerge;
 
 /// Content type of a [`Problem`].
 pub const CONTENT_TYPE: &str = "application/problem+json";
@@ -24,4 +25,7 @@ pub struct Problem {
     /// What is wrong with which field.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<FieldProblem>,
+    /// With code `stale` of a flag's config: what is needed to put both edits together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merge: Option<Box<ConfigMerge>>,
 }

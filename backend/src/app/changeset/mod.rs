@@ -6,15 +6,19 @@
 //! project lock, so that a kill waits for nobody's import.
 
 mod draft;
+pub(in crate::app) mod effect;
 mod environment;
 mod flag;
 mod freeze;
 mod kill;
 mod member;
+mod merge;
 mod policy;
+pub mod proposal;
 mod protection;
 mod reference;
 mod render;
+pub mod review;
 mod sdk_key;
 mod segment;
 mod share;
@@ -25,16 +29,18 @@ use std::collections::BTreeSet;
 pub use draft::check_name;
 pub(super) use draft::invalid_at;
 pub use kill::{KillOrder, lift_due, set_killed};
+pub use merge::explained;
 pub use protection::Protection;
 pub(in crate::app) use protection::Verdict;
 use shared::model::change::{CHANGES_MAX, Change};
 use shared::model::changeset::{ChangesetState, Note, Via};
 use shared::model::id::{ChangesetId, EnvironmentId, FlagId, ProjectId, SdkKeyId};
+use shared::model::problem::FieldProblem;
 use shared::wire::api::changeset::ChangesetDetail;
 use shared::wire::api::environment::CreateEnvironment;
 use sqlx::PgConnection;
-pub use submit::submit;
-pub(in crate::app) use submit::{digest, footprint, submit_in};
+pub use submit::{Way, ask, submit};
+pub(in crate::app) use submit::{ask_in, digest_of_plan, footprint};
 use time::OffsetDateTime;
 
 use crate::app::changeset::draft::Draft;
@@ -108,8 +114,10 @@ pub(in crate::app) async fn prepare(
     let environments = store::environment::list(tx, project).await?;
     let now = state.clock.now();
     let mut draft = Draft::new(project, project_key, environments, author.clone(), note.clone(), now);
-    for write in writes {
-        draft.write(state, tx, write).await?;
+    let are_several = writes.len() > 1;
+    for (index, write) in writes.into_iter().enumerate() {
+        let is_named = are_several && matches!(write, Write::Change(_));
+        draft.write(state, tx, write).await.map_err(|error| if is_named { of_change(index, error) } else { error })?;
     }
     draft.check_references(tx).await?;
     draft.check_policies(tx).await?;
@@ -195,6 +203,20 @@ pub(in crate::app) async fn apply_in(
 pub(in crate::app) fn note_commit(state: &AppState, done: &ChangesetDetail) {
     if let Some(revision) = done.revision {
         state.live.note_commit(revision, state.clock.now());
+    }
+}
+
+/// What is wrong with one of several changes, seen from the body's root.
+fn of_change(index: usize, error: AppError) -> AppError {
+    match error {
+        AppError::Invalid(problems) => {
+            let located = problems.into_iter().map(|problem| {
+                let FieldProblem { field, message } = problem;
+                FieldProblem { field: format!("changes[{index}].{field}"), message }
+            });
+            AppError::Invalid(located.collect())
+        }
+        other => other,
     }
 }
 

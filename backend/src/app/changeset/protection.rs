@@ -9,6 +9,7 @@ use shared::model::policy::Policy;
 use sqlx::PgConnection;
 
 use crate::app::changeset::Prepared;
+use crate::app::changeset::submit::check_person;
 use crate::app::{freeze, zone};
 use crate::auth::permission::{InProject, Permissions};
 use crate::error::AppError;
@@ -141,9 +142,7 @@ impl Protection {
         }
         Ok(())
     }
-}
 
-impl Protection {
     /// Fails when a freeze holds where answers change. Rules stay free, or a freeze could never be ended.
     pub(in crate::app) fn check_freezes(&self, prepared: &Prepared) -> Result<(), AppError> {
         for environment in prepared.touched() {
@@ -159,9 +158,29 @@ impl Protection {
         }
         Ok(())
     }
+
+    /// Fails when the person may not pass over a policy or a freeze that stands in the way; says whether one does.
+    pub(super) fn check_break_glass(&self, who: &InProject, prepared: &Prepared) -> Result<bool, AppError> {
+        check_person(who, "passes over a policy")?;
+        let mut is_broken = false;
+        for environment in prepared.touched().into_iter().chain(prepared.governed()) {
+            let is_frozen = prepared.touched().iter().any(|touched| touched.id == environment.id)
+                && freeze::holding(&self.freezes, &environment.key, prepared.draft.at)?.is_some();
+            if self.policy(environment.id).is_none() && !is_frozen {
+                continue;
+            }
+            is_broken = true;
+            if !who.permissions.in_environment(environment.id, Permission::BreakGlass) {
+                let needed = Permission::BreakGlass;
+                return Err(AppError::Forbidden(format!("the permission {needed} in {}", environment.key)));
+            }
+        }
+        Ok(is_broken)
+    }
 }
 
-fn check_permissions(who: &InProject, prepared: &Prepared) -> Result<(), AppError> {
+/// Fails when the person may not change what this would change.
+pub(super) fn check_permissions(who: &InProject, prepared: &Prepared) -> Result<(), AppError> {
     let needs = |permission: Permission, environment: &Environment| {
         AppError::Forbidden(format!("the permission {permission} in {}", environment.key))
     };

@@ -11,6 +11,7 @@ use shared::model::id::ProjectId;
 use shared::model::segment::SegmentDefinition;
 use sqlx::PgConnection;
 
+use crate::app::plan::wrong_state;
 use crate::error::AppError;
 use crate::store;
 use crate::store::plan::Effect;
@@ -126,14 +127,14 @@ fn check_unchanged(effect: &Effect, left: Option<&Value>, now: &impl serde::Seri
         return Ok(());
     }
     let (noun, key) = (&effect.entity, &effect.entity_key);
-    Err(AppError::WrongState(format!(
+    Err(wrong_state(format!(
         "somebody changed {noun} '{key}' after the plan did; stop and keep, then change it by hand"
     )))
 }
 
 fn lasting(effect: &Effect) -> AppError {
     let (noun, key) = (&effect.entity, &effect.entity_key);
-    AppError::WrongState(format!("what a step did to {noun} '{key}' cannot be taken back by itself; stop and keep"))
+    wrong_state(format!("what a step did to {noun} '{key}' cannot be taken back by itself; stop and keep"))
 }
 
 fn read<T: DeserializeOwned>(value: Value) -> Result<T, AppError> {

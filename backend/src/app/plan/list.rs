@@ -54,10 +54,19 @@ pub async fn list(
 
 /// One plan.
 pub async fn detail(state: &AppState, who: &InProject, id: ChangesetId) -> Result<PlanDetail, AppError> {
-    let mut db = state.pool.acquire().await?;
+    let found = find(&mut *state.pool.acquire().await?, who, id).await?;
+    found.ok_or_else(|| AppError::not_found("plan", id))
+}
+
+/// What a changeset does step by step; `None` when it does all at once.
+pub(in crate::app) async fn find(
+    db: &mut PgConnection,
+    who: &InProject,
+    id: ChangesetId,
+) -> Result<Option<PlanDetail>, AppError> {
     let filter = PlanFilter { id: Some(id), ..PlanFilter::default() };
-    let plans = store::plan::list(&mut db, who.id(), &filter).await?;
-    details(&mut db, who, plans).await?.pop().ok_or_else(|| AppError::not_found("plan", id))
+    let plans = store::plan::list(db, who.id(), &filter).await?;
+    Ok(details(db, who, plans).await?.pop())
 }
 
 async fn details(db: &mut PgConnection, who: &InProject, plans: Vec<StoredPlan>) -> Result<Vec<PlanDetail>, AppError> {

@@ -11,7 +11,16 @@ mod steer;
 mod submit;
 mod when;
 
+pub(in crate::app) use list::find;
 pub use list::{detail, list};
 pub use run::run_due;
 pub use steer::{next, pause, resume, stop};
+pub(in crate::app) use submit::{begin, try_out};
 pub use submit::{start, submit};
+
+use crate::error::AppError;
+
+/// It cannot be done as things stand; the sentence says what to do first.
+fn wrong_state(message: impl Into<String>) -> AppError {
+    AppError::conflict("wrong_state", message)
+}

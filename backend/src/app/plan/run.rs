@@ -9,6 +9,7 @@ use sqlx::{Acquire, PgConnection};
 use time::Duration;
 
 use crate::app::changeset::{Protection, Record, Write, note_commit, prepare};
+use crate::app::plan::wrong_state;
 use crate::auth::permission::{Actor, InProject};
 use crate::error::{AppError, chain};
 use crate::state::AppState;
@@ -147,7 +148,7 @@ async fn apply(
 
 /// Who made the plan, with what they may do now.
 async fn author(db: &mut PgConnection, project: ProjectId, plan: &StoredPlan) -> Result<InProject, AppError> {
-    let gone = || AppError::WrongState(format!("{} is no member any more; somebody else has to ask", plan.author_name));
+    let gone = || wrong_state(format!("{} is no member any more; somebody else has to ask", plan.author_name));
     let user = store::user::find(db, plan.author).await?.ok_or_else(gone)?;
     let actor = Actor { user: user.id, name: user.name, via: Via::Schedule };
     let key = store::project::key(db, project).await?;

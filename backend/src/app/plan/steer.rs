@@ -7,8 +7,9 @@ use shared::model::permission::Permission;
 use shared::wire::api::plan::{PlanDetail, StopPlan};
 use sqlx::{PgConnection, Postgres, Transaction};
 
-use crate::app::changeset::{Protection, note_commit, submit_in};
+use crate::app::changeset::{Protection, Way, ask_in, note_commit};
 use crate::app::plan::run::{self, Outcome};
+use crate::app::plan::wrong_state;
 use crate::app::plan::{inverse, list};
 use crate::auth::permission::InProject;
 use crate::error::AppError;
@@ -44,7 +45,7 @@ pub async fn resume(state: &AppState, who: &InProject, id: ChangesetId, note: &N
     }
     if store::plan::is_killed(&mut tx, id).await? {
         let message = "a flag of this plan is killed; restore the flag first, then let the plan go on";
-        return Err(AppError::WrongState(message.into()));
+        return Err(wrong_state(message));
     }
     store::plan::delete_pauses(&mut tx, id).await?;
     store::plan::unblock(&mut tx, id).await?;
@@ -64,7 +65,7 @@ pub async fn next(state: &AppState, who: &InProject, id: ChangesetId, note: &Not
     tx.commit().await?;
     match run::step(state, who.id(), id, true).await? {
         Outcome::Applied => list::detail(state, who, id).await,
-        Outcome::Nothing => Err(AppError::WrongState("the plan is paused; let it go on first".into())),
+        Outcome::Nothing => Err(wrong_state("the plan is paused; let it go on first")),
         Outcome::HeldBack(error) | Outcome::Suspended(error) => Err(error),
     }
 }
@@ -83,8 +84,11 @@ pub async fn stop(state: &AppState, who: &InProject, id: ChangesetId, body: Stop
     let problem = format!("{} stopped it {kept}", who.actor.name);
     store::plan::set_state(&mut tx, id, ChangesetState::Cancelled, Some(&problem)).await?;
     record(state, &mut tx, who, "plan.stopped", id, &body.note).await?;
-    let went_back =
-        if inverse.is_empty() { None } else { Some(submit_in(state, &mut tx, who, inverse, &body.note).await?) };
+    let went_back = if inverse.is_empty() {
+        None
+    } else {
+        Some(ask_in(state, &mut tx, who, inverse, &body.note, &Way::Usual).await?)
+    };
     tx.commit().await?;
     if let Some(done) = &went_back {
         note_commit(state, done);
@@ -126,7 +130,7 @@ async fn check_agrees(db: &mut PgConnection, who: &InProject, plan: &StoredPlan)
 }
 
 fn not_running(plan: &StoredPlan) -> AppError {
-    AppError::WrongState(format!("the plan is {}; only one that runs can be steered", plan.state))
+    wrong_state(format!("the plan is {}; only one that runs can be steered", plan.state))
 }
 
 async fn record(

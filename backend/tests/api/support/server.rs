@@ -92,6 +92,19 @@ impl App {
         app
     }
 
+    /// A second backend on the same database; stops with the first.
+    pub(crate) async fn replica(&self) -> SocketAddr {
+        let config = Config::clone(&self.state.config);
+        let stopping = self.state.stopping.clone();
+        let mut state = AppState::new(config, self.state.pool.clone(), stopping).expect("a state");
+        state.clock = self.state.clock.clone();
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        let server = axum::serve(listener, router(state));
+        tokio::spawn(async move { server.await });
+        address
+    }
+
     /// Nobody.
     pub(crate) fn nobody(&self) -> Person {
         Person { client: reqwest::Client::new(), address: self.address, cookie: None }
@@ -147,6 +160,16 @@ impl App {
         changeset::submit(&self.state, &found.expect("shop"), changes, &Note::default()).await
     }
 
+    /// Signs in as a person would.
+    pub(crate) async fn sign_in_with(&self, email: &str, password: &str) -> Person {
+        let mut person = self.nobody();
+        let answer = person.post("/session", json!({ "email": email, "password": password })).await;
+        let cookie = answer.headers.get("set-cookie").and_then(|value| value.to_str().ok());
+        let cookie = cookie.and_then(|text| text.split(';').next()).expect("a cookie");
+        person.cookie = Some(cookie.to_owned());
+        person
+    }
+
     /// The id of `shop`.
     pub(crate) async fn project(&self) -> ProjectId {
         let id = sqlx::query_scalar::<_, Uuid>("select id from projects where key = 'shop'");
@@ -180,6 +203,11 @@ impl App {
 }
 
 impl Person {
+    /// The same person at another backend.
+    pub(crate) fn at(&self, address: SocketAddr) -> Self {
+        Self { address, ..self.clone() }
+    }
+
     pub(crate) async fn get(&self, path: &str) -> Answer {
         self.send(Method::GET, path, None, &[]).await
     }

@@ -63,6 +63,8 @@ pub struct Demo {
     pub email: String,
     /// With this password.
     pub password: String,
+    /// Who approves changes of production, which is protected, with the same password.
+    pub approver: String,
     /// The server key of each environment, by the environment's key.
     pub sdk_keys: program::SdkKeys,
 }
@@ -240,7 +242,8 @@ fn create_demo(backend: &program::Backend, scratch: &Scratch) -> Result<Demo> {
     let (email, password) = ("ana@example.com".to_owned(), secret::password()?);
     let keys = backend.create_demo(&email, &password, &scratch.path().join("demo.json"))?;
     let sdk_keys = keys.ok_or_else(|| Error::new("the new database was not empty"))?;
-    Ok(Demo { project: "shop".to_owned(), email, password, sdk_keys })
+    let approver = "ben@example.com".to_owned();
+    Ok(Demo { project: "shop".to_owned(), email, password, approver, sdk_keys })
 }
 
 fn variable(name: &str) -> Result<String> {

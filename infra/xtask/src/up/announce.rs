@@ -43,6 +43,7 @@ pub(super) fn write(home: &Home, facts: &Facts<'_>) -> Result<()> {
     if let Some(key) = facts.sdk_keys.as_ref().and_then(|keys| keys.get(ENVIRONMENT)) {
         lines.push(("FLUXGATE_PROJECT", PROJECT.to_owned()));
         lines.push(("FLUXGATE_EMAIL", EMAIL.to_owned()));
+        lines.extend(approver(home).map(|email| ("FLUXGATE_APPROVER_EMAIL", email)));
         lines.push(("FLUXGATE_PASSWORD", facts.password.clone()));
         lines.push(("FLUXGATE_SDK_KEY", key.clone()));
     }
@@ -58,6 +59,10 @@ pub(super) fn repeat(home: &Home) -> Result<()> {
     say::note(format_args!("web UI       {}", fact("FLUXGATE_BACKEND_URL")));
     if facts.contains_key("FLUXGATE_EMAIL") {
         say::note(format_args!("sign in      {}   {}", fact("FLUXGATE_EMAIL"), fact("FLUXGATE_PASSWORD")));
+        let approver = fact("FLUXGATE_APPROVER_EMAIL");
+        if !approver.is_empty() {
+            say::note(format_args!("to approve   {approver}   with the same password; production is protected"));
+        }
     }
     say::note(format_args!("edges        {}   {}", fact("FLUXGATE_EDGE_URL"), fact("FLUXGATE_EDGE_2_URL")));
     say::note(format_args!("PostgreSQL   {}", fact("FLUXGATE_POSTGRES_URL")));
@@ -72,6 +77,13 @@ pub(super) fn repeat(home: &Home) -> Result<()> {
     }
     say::line("");
     Ok(())
+}
+
+/// Who approves changes of the demo's production; nobody in a demo that an earlier version made.
+fn approver(home: &Home) -> Option<String> {
+    let said = fs::read_to_string(home.path("secrets/demo.json")).ok()?;
+    let said: serde_json::Value = serde_json::from_str(said.trim()).ok()?;
+    Some(said["approver"]["email"].as_str()?.to_owned())
 }
 
 /// A word as a shell takes it: in quotes where it holds more than what is surely plain.

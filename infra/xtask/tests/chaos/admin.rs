@@ -25,6 +25,12 @@ impl Admin {
         let answer =
             admin.client.post(format!("{}/session", admin.backend)).json(&body).send().await.expect("an answer");
         assert!(answer.status().is_success(), "{}", answer.status());
+        // It is about edges: nobody has to agree to what it saves.
+        let change = json!({ "kind": "set_policy", "environment": "production", "version": 1 });
+        let body = json!({ "changes": [change], "break_glass": "a test of outages" });
+        let url = format!("{}/projects/shop/changesets", admin.backend);
+        let answer = admin.client.post(url).json(&body).send().await.expect("an answer");
+        assert!(answer.status().is_success(), "{}", answer.text().await.expect("text"));
         admin
     }
 

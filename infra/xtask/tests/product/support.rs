@@ -22,6 +22,8 @@ pub(crate) struct Product {
     pub(crate) stack: Stack,
     pub(crate) client: Client,
     cookie: String,
+    /// Of Ben, who approves what waits.
+    approver: String,
     /// One product at a time: two would only wait for each other's processor.
     _turn: OwnedMutexGuard<()>,
 }
@@ -39,23 +41,53 @@ impl Product {
         let turn = TURN.get_or_init(Arc::default).clone().lock_owned().await;
         let stack = tokio::task::block_in_place(|| Stack::start(options)).expect("a running product");
         let client = Client::builder().timeout(Duration::from_secs(10)).build().expect("a client");
-        let mut product = Self { stack, client, cookie: String::new(), _turn: turn };
-        product.sign_in().await;
+        let mut product = Self { stack, client, cookie: String::new(), approver: String::new(), _turn: turn };
+        product.cookie = product.sign_in(&product.stack.demo.email).await;
+        product.approver = product.sign_in(&product.stack.demo.approver).await;
         product
     }
 
-    async fn sign_in(&mut self) {
-        let body = json!({ "email": self.stack.demo.email, "password": self.stack.demo.password });
+    async fn sign_in(&self, email: &str) -> String {
+        let body = json!({ "email": email, "password": self.stack.demo.password });
         let url = format!("{}/api/v1/session", self.stack.backend.url());
         let answer = self.client.post(url).json(&body).send().await.expect("an answer");
         let cookie = answer.headers()[SET_COOKIE].to_str().expect("text");
-        self.cookie = cookie.split(';').next().expect("a pair").to_owned();
+        cookie.split(';').next().expect("a pair").to_owned()
     }
 
-    /// A call of the admin API below the project, which must succeed.
+    /// A call of the admin API below the project, which must succeed. What waits for approval then, because production is
+    /// protected, Ben approves at once.
     pub(crate) async fn api(&self, method: Method, path: &str, version: Option<u64>, body: Option<Value>) -> Value {
+        let said = self.call(&self.cookie, method, path, version, body).await;
+        if said["state"] == "in_review" {
+            return self.approve(&said["id"]).await;
+        }
+        if !said["requested"].is_null() {
+            self.approve(&said["requested"]["id"]).await;
+        }
+        said
+    }
+
+    /// Ends the protection of production, which Ben agrees to, for tests that save there as where nobody has to agree.
+    pub(crate) async fn unprotect(&self) {
+        let change = json!({ "kind": "set_policy", "environment": "production", "version": 1 });
+        let body = json!({ "changes": [change], "note": "a test" });
+        self.api(Method::POST, "/changesets", None, Some(body)).await;
+    }
+
+    /// Ben reads what Ana asks for and agrees, which applies it.
+    pub(crate) async fn approve(&self, changeset: &Value) -> Value {
+        let path = format!("/changesets/{}", changeset.as_str().expect("an id"));
+        let seen = self.call(&self.approver, Method::GET, &path, None, None).await;
+        let body = json!({ "digest": seen["digest"] });
+        let done = self.call(&self.approver, Method::POST, &format!("{path}/approve"), None, Some(body)).await;
+        assert_eq!(done["state"], "applied", "{done}");
+        done
+    }
+
+    async fn call(&self, cookie: &str, method: Method, path: &str, version: Option<u64>, body: Option<Value>) -> Value {
         let url = format!("{}/api/v1/projects/{}{path}", self.stack.backend.url(), self.stack.demo.project);
-        let mut request = self.client.request(method, url).header("cookie", &self.cookie);
+        let mut request = self.client.request(method, url).header("cookie", cookie);
         if let Some(version) = version {
             request = request.header(IF_MATCH, format!("\"{version}\""));
         }

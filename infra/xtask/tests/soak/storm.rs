@@ -59,7 +59,12 @@ impl Admin {
         let body = json!({"email": stack.demo.email, "password": stack.demo.password});
         let answer = client.post(format!("{backend}/api/v1/session")).json(&body).send().await.expect("an answer");
         assert!(answer.status().is_success(), "{}", answer.status());
-        Self { client, backend, project: stack.demo.project.clone() }
+        let admin = Self { client, backend, project: stack.demo.project.clone() };
+        // It is about edges: nobody has to agree to what it saves.
+        let change = json!({ "kind": "set_policy", "environment": "production", "version": 1 });
+        let body = json!({ "changes": [change], "break_glass": "a test of many changes" });
+        admin.call(Method::POST, "/changesets", None, Some(&body)).await;
+        admin
     }
 
     /// A call of the admin API below the project, which must succeed.

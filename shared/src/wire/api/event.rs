@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::id::EnvironmentId;
+use crate::model::changeset::ChangesetState;
+use crate::model::id::{ChangesetId, EnvironmentId};
 use crate::model::key::{FlagKey, ProjectKey};
 use crate::model::timestamp::Timestamp;
 use crate::wire::api::edge::ReceiptDetail;
@@ -14,6 +15,8 @@ use crate::wire::api::edge::ReceiptDetail;
 pub enum Event {
     /// A changeset was committed.
     Changed(Changed),
+    /// A changeset that people look at moved on.
+    Changeset(ChangesetMoved),
     /// An edge applied a revision, or the set of edges changed.
     Receipt(ReceiptDetail),
     /// Something about some edge changed.
@@ -40,6 +43,18 @@ pub struct Changed {
     pub flags: Vec<FlagKey>,
     /// Who did it.
     pub by: String,
+}
+
+/// A changeset that people look at moved on: somebody asked for it, approved it, edited it, said something, or ended it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ChangesetMoved {
+    /// Where.
+    pub project: ProjectKey,
+    /// Which.
+    pub id: ChangesetId,
+    /// Where it stands now.
+    pub state: ChangesetState,
 }
 
 /// Evaluations that were added since the last event.

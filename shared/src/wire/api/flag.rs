@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::merge::Conflict;
 use crate::model::changeset::Note;
 use crate::model::flag::{FlagConfig, FlagDefinition, FlagKind};
 use crate::model::id::FlagId;
@@ -252,4 +253,24 @@ pub struct FlagEnvironment {
     pub changed_by: String,
     /// What they said of it.
     pub note: String,
+}
+
+/// What a save that came second needs to be put together with the one that came first. Nothing was written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ConfigMerge {
+    /// The config that both began with.
+    pub base: FlagConfig,
+    /// The config as it is now.
+    pub theirs: FlagConfig,
+    /// Both edits, and theirs where they differ; save it with `theirs_version` in `If-Match` once the conflicts are decided.
+    pub merged: FlagConfig,
+    /// What both changed, each otherwise; empty when the two edits fit together.
+    pub conflicts: Vec<Conflict>,
+    /// The config's version now.
+    pub theirs_version: u64,
+    /// The revision that made it so.
+    pub theirs_revision: u64,
+    /// Who saved it.
+    pub by: String,
 }

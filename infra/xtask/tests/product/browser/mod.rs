@@ -26,6 +26,7 @@ async fn sign_in(browser: &Browser, product: &Product) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flag_turned_on_for_a_tenth_in_the_browser_is_answered_by_both_edges_and_counted() {
     let product = Product::start(&Options::default()).await;
+    product.unprotect().await;
     let browser = Browser::start().await;
     browser.go(product.stack.backend.url()).await;
     browser.find("button", "Sign in").await;
@@ -77,6 +78,7 @@ async fn a_flag_turned_on_for_a_tenth_in_the_browser_is_answered_by_both_edges_a
 #[tokio::test(flavor = "multi_thread")]
 async fn a_conflict_loses_nothing_and_a_kill_is_off_on_both_edges() {
     let product = Product::start(&Options::default()).await;
+    product.unprotect().await;
     let browser = Browser::start().await;
     sign_in(&browser, &product).await;
     let base = format!("{}/p/{}", product.stack.backend.url(), product.stack.demo.project);
