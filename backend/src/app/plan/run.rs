@@ -9,7 +9,7 @@ use sqlx::{Acquire, PgConnection};
 use time::Duration;
 
 use crate::app::changeset::{Protection, Record, Write, note_commit, prepare};
-use crate::app::plan::wrong_state;
+use crate::app::plan::{steer, wrong_state};
 use crate::auth::permission::{Actor, InProject};
 use crate::error::{AppError, chain};
 use crate::state::AppState;
@@ -39,7 +39,7 @@ pub async fn run_due(state: &AppState) -> Result<(), AppError> {
     let due = store::plan::list_due(&mut *state.pool.acquire().await?, state.clock.now()).await?;
     for Due { changeset_id, project_id } in due {
         loop {
-            match step(state, project_id, changeset_id, false).await {
+            match step(state, project_id, changeset_id, None).await {
                 Ok(Outcome::Applied) => {}
                 Ok(_) => break,
                 Err(error @ AppError::Unavailable(_)) => return Err(error),
@@ -59,7 +59,7 @@ pub(super) async fn step(
     state: &AppState,
     project: ProjectId,
     id: ChangesetId,
-    is_brought_forward: bool,
+    brought_forward: Option<(&InProject, &Note)>,
 ) -> Result<Outcome, AppError> {
     let mut tx = state.pool.begin().await?;
     // The project first, as everywhere, and only then the plan.
@@ -71,7 +71,7 @@ pub(super) async fn step(
     let now = state.clock.now();
     let Some(next) = store::plan::next_step(&mut tx, id).await? else { return Ok(Outcome::Nothing) };
     let is_due = next.due_at.is_some_and(|at| at <= now) && next.retry_at.is_none_or(|at| at <= now);
-    if !(is_due || is_brought_forward) || store::plan::is_paused(&mut tx, id).await? {
+    if !(is_due || brought_forward.is_some()) || store::plan::is_paused(&mut tx, id).await? {
         return Ok(Outcome::Nothing);
     }
     if store::plan::is_killed(&mut tx, id).await? {
@@ -80,6 +80,9 @@ pub(super) async fn step(
         return Ok(Outcome::Nothing);
     }
     let mut attempt = tx.begin().await?;
+    if let Some((who, note)) = brought_forward {
+        steer::record(state, &mut attempt, who, "plan.step_brought_forward", id, note).await?;
+    }
     match apply(state, &mut attempt, project, &plan, next).await {
         Ok(done) => {
             // The counter is held now. A kill that got its number before is seen here; one that comes later comes after

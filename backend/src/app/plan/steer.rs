@@ -61,9 +61,8 @@ pub async fn next(state: &AppState, who: &InProject, id: ChangesetId, note: &Not
         return Err(not_running(&plan));
     }
     check_agrees(&mut tx, who, &plan).await?;
-    record(state, &mut tx, who, "plan.step_brought_forward", id, note).await?;
     tx.commit().await?;
-    match run::step(state, who.id(), id, true).await? {
+    match run::step(state, who.id(), id, Some((who, note))).await? {
         Outcome::Applied => list::detail(state, who, id).await,
         Outcome::Nothing => Err(wrong_state("the plan is paused; let it go on first")),
         Outcome::HeldBack(error) | Outcome::Suspended(error) => Err(error),
@@ -133,7 +132,8 @@ fn not_running(plan: &StoredPlan) -> AppError {
     wrong_state(format!("the plan is {}; only one that runs can be steered", plan.state))
 }
 
-async fn record(
+/// Writes down what somebody did with a plan.
+pub(super) async fn record(
     state: &AppState,
     db: &mut PgConnection,
     who: &InProject,

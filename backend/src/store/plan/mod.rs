@@ -1,6 +1,7 @@
 //! Plans: changesets that happen step by step. What a plan says stands with the changeset; how far it has come, in
 //! `plan_steps`.
 
+mod pause;
 mod step;
 
 use serde_json::Value;
@@ -11,9 +12,10 @@ use sqlx::PgConnection;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
+pub use pause::{PlanPause, delete_pauses, insert_pause, is_killed, is_paused, list_pauses, pause_killed};
 pub use step::{
-    Due, Effect, NextStep, PlanPause, StoredStep, advance, block, delete_pauses, effects, hold_back, insert_pause,
-    is_killed, is_paused, list_due, list_pauses, list_steps, next_step, pause_killed, set_due, skip, unblock,
+    Due, Effect, NextStep, StoredStep, advance, block, effects, hold_back, list_due, list_steps, next_step, set_due,
+    skip, unblock,
 };
 
 use crate::store::{DOCUMENT_FORMAT, StoreError, read_document, unsigned, write_document};

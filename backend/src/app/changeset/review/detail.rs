@@ -39,7 +39,7 @@ pub async fn detail(state: &AppState, who: &InProject, id: ChangesetId) -> Resul
         tx.rollback().await?;
         match tried {
             Ok(effects) => (effects, found.problem.clone(), Some(true)),
-            Err(problem) => (Vec::new(), Some(found.problem.clone().unwrap_or(problem)), Some(false)),
+            Err(problem) => (Vec::new(), Some(problem), Some(false)),
         }
     };
     let plan = plan::find(&mut db, who, id).await?;
