@@ -109,7 +109,7 @@ pub enum AppError {
         users: String,
     },
     /// Nothing changes there at this time.
-    #[error("{environment} is frozen until {until} by '{freeze}'; wait until then, or remove the freeze")]
+    #[error("{environment} is frozen until {until} by '{freeze}'; wait until then, or end the freeze")]
     Frozen {
         /// Where.
         environment: String,

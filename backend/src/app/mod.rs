@@ -17,6 +17,7 @@ pub mod invite;
 pub mod member;
 pub mod metric;
 mod noted;
+pub mod plan;
 pub mod prerequisite;
 pub mod project;
 pub mod range;

@@ -24,6 +24,7 @@ pub mod loss;
 pub mod member;
 pub mod metric;
 pub mod openapi;
+pub mod plan;
 pub mod prerequisite;
 pub mod project;
 pub mod reset;

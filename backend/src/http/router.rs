@@ -18,8 +18,8 @@ use crate::http::input::BODY_BYTES_MAX;
 use crate::http::openapi::ApiDoc;
 use crate::http::{
     account, attribute, audit, changeset, count, edge, environment, event, exchange, experiment, flag, freeze, health,
-    history, idempotency, invite, kill, loss, member, metric, prerequisite, project, reset, restored, role, sdk_key,
-    segment, session, setup, stale, token, ui, unknown, user, view, webhook,
+    history, idempotency, invite, kill, loss, member, metric, plan, prerequisite, project, reset, restored, role,
+    sdk_key, segment, session, setup, stale, token, ui, unknown, user, view, webhook,
 };
 use crate::state::AppState;
 
@@ -84,6 +84,12 @@ pub fn api() -> OpenApiRouter<AppState> {
         .routes(routes!(kill::restore_flag))
         .routes(routes!(freeze::list_freezes, freeze::create_freeze))
         .routes(routes!(freeze::update_freeze, freeze::delete_freeze))
+        .routes(routes!(plan::list_plans, plan::create_plan))
+        .routes(routes!(plan::get_plan))
+        .routes(routes!(plan::pause_plan))
+        .routes(routes!(plan::resume_plan))
+        .routes(routes!(plan::next_step))
+        .routes(routes!(plan::stop_plan))
         .routes(routes!(count::get_counts))
         .routes(routes!(count::get_count_summary))
         .routes(routes!(count::get_top_flags))

@@ -15,7 +15,7 @@ mod restored;
 pub mod retention;
 pub mod rollup;
 pub mod sample;
-mod schedule;
+pub mod schedule;
 mod upkeep;
 pub mod webhook;
 

@@ -1,13 +1,13 @@
-//! What happens at its time: kills end, edges are written down.
+//! What happens at its time: steps of plans, the end of kills; edges are written down.
 
 use std::time::Duration;
 
-use crate::app::{changeset, token};
+use crate::app::{changeset, plan, token};
 use crate::error::{AppError, chain};
 use crate::state::AppState;
 use crate::store;
 
-/// A kill ends at most this late.
+/// A kill ends, and a step of a plan happens, at most this late.
 const TICK: Duration = Duration::from_millis(500);
 /// Edges are written down every so many ticks.
 const EDGES_EVERY: u32 = 10;
@@ -17,9 +17,7 @@ pub(super) async fn run(state: AppState) {
     let mut ticks = 0_u32;
     loop {
         tokio::time::sleep(TICK).await;
-        if let Err(error) = lift_due(&state).await {
-            tracing::warn!(error = %chain(&error), "kills that are due wait");
-        }
+        tick(&state).await;
         ticks = ticks.wrapping_add(1);
         if ticks.is_multiple_of(EDGES_EVERY)
             && let Err(error) = write_edges(&state).await
@@ -31,6 +29,16 @@ pub(super) async fn run(state: AppState) {
         {
             tracing::warn!(error = %chain(&error), "tokens that expired are not written down");
         }
+    }
+}
+
+/// Does everything whose time has come. What is done twice, or by two, happens once.
+pub async fn tick(state: &AppState) {
+    if let Err(error) = lift_due(state).await {
+        tracing::warn!(error = %chain(&error), "kills that are due wait");
+    }
+    if let Err(error) = plan::run_due(state).await {
+        tracing::warn!(error = %chain(&error), "steps of plans that are due wait");
     }
 }
 

@@ -20,6 +20,7 @@ pub mod kill;
 pub mod member;
 pub mod metric;
 pub mod migration;
+pub mod plan;
 pub mod policy;
 pub mod pool;
 pub mod project;

@@ -11,14 +11,14 @@ use time::{Duration, OffsetDateTime};
 use crate::flag::{boolean, on};
 use crate::support::{App, Person};
 
-const FREEZES: &str = "/projects/shop/freezes";
-const PRODUCTION: &str = "/projects/shop/flags/checkout/environments/production";
-const STAGING: &str = "/projects/shop/flags/checkout/environments/staging";
+pub(crate) const FREEZES: &str = "/projects/shop/freezes";
+pub(crate) const PRODUCTION: &str = "/projects/shop/flags/checkout/environments/production";
+pub(crate) const STAGING: &str = "/projects/shop/flags/checkout/environments/staging";
 /// A Friday, 23:00 in Paris.
 const FRIDAY: OffsetDateTime = datetime!(2026-10-23 21:00 UTC);
 
 /// An app at a date of the test's own, with the flag `checkout`.
-async fn at(moment: OffsetDateTime) -> (App, Person) {
+pub(crate) async fn at(moment: OffsetDateTime) -> (App, Person) {
     let app = App::start().await;
     app.state.clock.advance(moment - app.state.clock.now());
     let ana = app.ana().await;
@@ -26,7 +26,7 @@ async fn at(moment: OffsetDateTime) -> (App, Person) {
     (app, ana)
 }
 
-fn weekend() -> Value {
+pub(crate) fn weekend() -> Value {
     json!({ "freeze": {
         "name": "Weekend", "environments": ["production"], "zone": "Europe/Paris", "reason": "nobody is there",
         "window": { "kind": "weekly", "weekdays": ["friday", "saturday", "sunday"], "from": "18:00", "to": "08:00" } } })
@@ -114,6 +114,23 @@ async fn what_removes_a_freeze_and_uses_its_absence_at_once_is_held_by_it() {
     };
     let refused = app.apply(vec![Change::DeleteFreeze { id, version: 1 }, config]).await.expect_err("held");
     assert!(refused.to_string().contains("frozen"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_freeze_is_passed_over_only_by_who_may_break_the_glass_and_history_says_why() {
+    let (app, ana) = at(FRIDAY).await;
+    ana.post(FREEZES, weekend()).await.expect(201);
+    let eve = app.member("Eve", Some("editor")).await;
+    let change = json!({ "kind": "set_share", "flag": "checkout", "environment": "production",
+                         "shares": [{ "variant": "on", "buckets": 10 }] });
+    let broken = json!({ "changes": [change], "break_glass": "payments fail" });
+    assert_eq!(eve.post("/projects/shop/changesets", broken.clone()).await.expect(403).code(), "forbidden");
+    ana.post("/projects/shop/changesets", broken).await.expect(201);
+    let why: Vec<String> = sqlx::query_scalar("select break_glass from changesets where break_glass is not null")
+        .fetch_all(&app.state.pool)
+        .await
+        .expect("reasons");
+    assert_eq!(why, ["payments fail"]);
 }
 
 #[tokio::test]

@@ -30,6 +30,7 @@ mod metric;
 mod migration;
 mod openapi;
 mod permission;
+mod plan;
 mod prerequisite;
 mod prerequisite_graph;
 mod project;

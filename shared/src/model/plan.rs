@@ -104,11 +104,14 @@ impl Plan {
         if self.steps.is_empty() || self.steps.len() > STEPS_MAX {
             problems.add("steps", format!("{} steps; a plan has 1 to {STEPS_MAX}", self.steps.len()));
         }
+        let changes: usize = self.steps.iter().map(|step| step.changes.len()).sum();
+        if changes > CHANGES_MAX {
+            problems.add("steps", format!("{changes} changes; all steps together have at most {CHANGES_MAX}"));
+        }
         let mut held = 0_i64;
         for (index, step) in self.steps.iter().enumerate() {
-            if step.changes.is_empty() || step.changes.len() > CHANGES_MAX {
-                let message = format!("{} changes; a step has 1 to {CHANGES_MAX}", step.changes.len());
-                problems.add(format_args!("steps[{index}].changes"), message);
+            if step.changes.is_empty() {
+                problems.add(format_args!("steps[{index}].changes"), "a step has at least one change");
             }
             match step.when {
                 When::Now if index > 0 => {

@@ -68,6 +68,10 @@ pub async fn set_killed(
             }
         }
     }
+    if let KillOrder::Kill { reason, .. } = order {
+        let reason = format!("{} was killed: {reason}", flag.1);
+        store::plan::pause_killed(&mut tx, project, flag.1, environments, author.user, &reason, now).await?;
+    }
     store::flag::touch_unless_held(&mut tx, flag.0, author.user, now).await?;
     let after = match order {
         KillOrder::Kill { reason, until } => Some(written(reason, *until)),

@@ -7,7 +7,7 @@
 
 mod archive;
 mod draft;
-mod effect;
+pub(in crate::app) mod effect;
 mod environment;
 mod flag;
 mod freeze;
@@ -35,6 +35,7 @@ pub(super) use flag::check_texts;
 pub use kill::{KillOrder, lift_due, set_killed};
 pub use merge::explained;
 pub use protection::Protection;
+pub(in crate::app) use protection::Verdict;
 pub(super) use render::published_bytes;
 use shared::model::change::{CHANGES_MAX, Change};
 use shared::model::changeset::{ChangesetState, Note, Via};
@@ -45,6 +46,7 @@ use shared::wire::api::environment::CreateEnvironment;
 use shared::wire::api::sdk_key::UpdateSdkKey;
 use sqlx::PgConnection;
 pub use submit::{Way, ask, submit};
+pub(in crate::app) use submit::{ask_in, digest_of_plan, footprint};
 use time::OffsetDateTime;
 pub use unprotect::unprotect;
 

@@ -7,12 +7,31 @@ use shared::wire::api::changeset::{ChangesetDetail, CreateChangeset, DryRun, Upd
 
 use crate::app::changeset::review::{self, check_text};
 use crate::app::changeset::{Way, ask, submit::check_person};
+use crate::app::plan;
 use crate::auth::permission::InProject;
 use crate::error::AppError;
 use crate::state::AppState;
 
 /// Applies changes, keeps them as a draft, or puts them before those who have to agree.
 pub async fn create(state: &AppState, who: &InProject, body: CreateChangeset) -> Result<ChangesetDetail, AppError> {
+    if let Some(plan) = body.plan {
+        let other =
+            [("changes", !body.changes.is_empty()), ("draft", body.draft), ("break_glass", body.break_glass.is_some())];
+        if let Some((field, _)) = other.into_iter().find(|(_, is_there)| *is_there) {
+            let message =
+                "a plan has its changes in its steps, and is neither a draft nor applied at once; leave this out";
+            return Err(AppError::field(field, message));
+        }
+        let made = plan::submit(state, who, plan, &body.note).await?;
+        return Ok(ChangesetDetail {
+            id: made.id,
+            state: made.state,
+            revision: None,
+            applied_at: None,
+            environments: made.environments,
+            requested: None,
+        });
+    }
     check_count(&body.changes)?;
     let way = match (body.draft, body.break_glass) {
         (true, Some(_)) => {

@@ -7,7 +7,6 @@ use shared::model::id::{EnvironmentId, ProjectId, UserId};
 use shared::model::permission::Permission;
 use shared::model::policy::Policy;
 use sqlx::PgConnection;
-use time::OffsetDateTime;
 
 use crate::app::changeset::Prepared;
 use crate::app::changeset::submit::check_person;
@@ -93,10 +92,21 @@ impl Protection {
         Permissions::of(self.members.get(&person).map_or(&[], Vec::as_slice), false)
     }
 
-    /// Fails when the person may not ask for this at all; else says whether it may be applied at once.
+    /// Fails when the person may not ask for this at all, or a freeze holds; else says whether it may be applied at once.
     pub(in crate::app) fn judge(&self, who: &InProject, prepared: &Prepared, note: &Note) -> Result<Verdict, AppError> {
-        check_permissions(who, prepared)?;
+        let verdict = self.judge_ahead(who, prepared, note)?;
         self.check_freezes(prepared)?;
+        Ok(verdict)
+    }
+
+    /// The same of what is to happen later, whatever is frozen now.
+    pub(in crate::app) fn judge_ahead(
+        &self,
+        who: &InProject,
+        prepared: &Prepared,
+        note: &Note,
+    ) -> Result<Verdict, AppError> {
+        check_permissions(who, prepared)?;
         let mut verdict = Verdict::Free;
         for environment in prepared.touched().into_iter().chain(prepared.governed()) {
             let Some(policy) = self.policy(environment.id) else { continue };
@@ -109,27 +119,34 @@ impl Protection {
         Ok(verdict)
     }
 
-    /// Fails when the person may not pass over a policy that stands in the way; says whether one does.
-    pub(super) fn check_break_glass(&self, who: &InProject, prepared: &Prepared) -> Result<bool, AppError> {
-        check_person(who, "passes over a policy")?;
-        let mut is_broken = false;
+    /// Fails unless the author may still do this and enough people agreed to it, as roles and policies stand now. Who
+    /// wrote any part of it does not count.
+    pub(in crate::app) fn check_agreed(
+        &self,
+        author: &InProject,
+        prepared: &Prepared,
+        agreed: &[UserId],
+        editors: &[UserId],
+    ) -> Result<(), AppError> {
+        check_permissions(author, prepared)?;
         for environment in prepared.touched().into_iter().chain(prepared.governed()) {
-            if self.policy(environment.id).is_none() && self.frozen_until(environment, prepared)?.is_none() {
-                continue;
-            }
-            is_broken = true;
-            if !who.permissions.in_environment(environment.id, Permission::BreakGlass) {
-                let needed = Permission::BreakGlass;
-                return Err(AppError::Forbidden(format!("the permission {needed} in {}", environment.key)));
+            let Some(policy) = self.policy(environment.id) else { continue };
+            let approvers = self.approvers(environment.id);
+            let counts = |person: &Approver| agreed.contains(&person.id) && !editors.contains(&person.id);
+            let count = approvers.iter().filter(|person| counts(person)).count();
+            if count < usize::try_from(policy.approvals).unwrap_or(usize::MAX) {
+                let needed = policy.approvals;
+                let message = format!("{needed} approvals in {}, and {count} count now", environment.key);
+                return Err(AppError::Forbidden(message));
             }
         }
-        Ok(is_broken)
+        Ok(())
     }
 
     /// Fails when a freeze holds where answers change. Rules stay free, or a freeze could never be ended.
     pub(in crate::app) fn check_freezes(&self, prepared: &Prepared) -> Result<(), AppError> {
         for environment in prepared.touched() {
-            if let Some((stored, until_at)) = self.frozen_until(environment, prepared)? {
+            if let Some((stored, until_at)) = freeze::holding(&self.freezes, &environment.key, prepared.draft.at)? {
                 let zone = zone::find(&stored.freeze.zone, "zone")?;
                 return Err(AppError::Frozen {
                     environment: environment.key.clone(),
@@ -142,16 +159,23 @@ impl Protection {
         Ok(())
     }
 
-    /// The freeze that holds answers of an environment as they are, and when it ends.
-    fn frozen_until(
-        &self,
-        environment: &Environment,
-        prepared: &Prepared,
-    ) -> Result<Option<(&StoredFreeze, OffsetDateTime)>, AppError> {
-        if !prepared.touched().iter().any(|touched| touched.id == environment.id) {
-            return Ok(None);
+    /// Fails when the person may not pass over a policy or a freeze that stands in the way; says whether one does.
+    pub(super) fn check_break_glass(&self, who: &InProject, prepared: &Prepared) -> Result<bool, AppError> {
+        check_person(who, "passes over a policy")?;
+        let mut is_broken = false;
+        for environment in prepared.touched().into_iter().chain(prepared.governed()) {
+            let is_frozen = prepared.touched().iter().any(|touched| touched.id == environment.id)
+                && freeze::holding(&self.freezes, &environment.key, prepared.draft.at)?.is_some();
+            if self.policy(environment.id).is_none() && !is_frozen {
+                continue;
+            }
+            is_broken = true;
+            if !who.permissions.in_environment(environment.id, Permission::BreakGlass) {
+                let needed = Permission::BreakGlass;
+                return Err(AppError::Forbidden(format!("the permission {needed} in {}", environment.key)));
+            }
         }
-        freeze::holding(&self.freezes, &environment.key, prepared.draft.at)
+        Ok(is_broken)
     }
 }
 
@@ -168,8 +192,6 @@ pub(super) fn check_permissions(who: &InProject, prepared: &Prepared) -> Result<
     for (permission, environment) in prepared.draft.required() {
         let is_met = match environment {
             Some(environment) => who.permissions.in_environment(environment, permission),
-            // Members have their roles everywhere: who manages them in one environment alone could give themselves more.
-            None if permission == Permission::ManageMembers => who.permissions.in_project(permission),
             None => who.permissions.anywhere(permission),
         };
         if !is_met {

@@ -17,19 +17,6 @@ use crate::store;
 pub(super) type Place<'a> = (&'a FlagKey, &'a EnvironmentKey, Option<RuleId>);
 
 impl Draft {
-    /// Fills in the version of a change of shares that has none, so that what is signed says what it was written on.
-    pub(super) async fn config_version(
-        &self,
-        db: &mut PgConnection,
-        flag: &FlagKey,
-        environment: &EnvironmentKey,
-    ) -> Result<u64, AppError> {
-        let environment = self.environment(environment.as_str())?.id;
-        let flag = self.flag(db, flag).await?;
-        let stored = store::config::list(db, &[flag.id]).await?.into_iter().find(|c| c.environment_id == environment);
-        Ok(stored.map_or(0, |stored| stored.version))
-    }
-
     pub(super) async fn set_share(
         &mut self,
         db: &mut PgConnection,

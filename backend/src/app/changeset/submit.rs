@@ -5,6 +5,7 @@ use sha2::{Digest, Sha256};
 use shared::model::change::Change;
 use shared::model::changeset::{ChangesetState, Note, Via};
 use shared::model::id::{EnvironmentId, ProjectId};
+use shared::model::plan::Plan;
 use shared::wire::api::changeset::ChangesetDetail;
 use sqlx::{Acquire, PgConnection};
 
@@ -48,29 +49,41 @@ pub async fn ask(
     way: &Way,
 ) -> Result<ChangesetDetail, AppError> {
     let mut tx = state.pool.begin().await?;
+    let done = ask_in(state, &mut tx, who, changes, note, way).await?;
+    tx.commit().await?;
+    note_commit(state, &done);
+    Ok(done)
+}
+
+/// The same in a transaction that began with something else; nothing but the commit may follow.
+pub(in crate::app) async fn ask_in(
+    state: &AppState,
+    tx: &mut PgConnection,
+    who: &InProject,
+    changes: Vec<Change>,
+    note: &Note,
+    way: &Way,
+) -> Result<ChangesetDetail, AppError> {
     let mut attempt = tx.begin().await?;
-    // Before anything is written: policies and roles change only under those in force.
+    // Before anything is written: policies, roles and freezes change only under those in force.
     store::project::lock(&mut attempt, who.id()).await?;
     let protection = Protection::find(&mut attempt, who.id()).await?;
     let writes = changes.iter().cloned().map(Write::from).collect();
     let prepared = prepare(state, &mut attempt, who.id(), &who.actor, writes, note).await?;
-    let done = match decide(&protection, who, &prepared, note, way)? {
+    match decide(&protection, who, &prepared, note, way)? {
         Decision::Apply { break_glass } => {
             let id = state.clock.id();
             let record = Record { id, author: Some(&who.actor), via: who.actor.via, note, break_glass };
             let done = prepared.apply(state, &mut attempt, record).await?;
             attempt.commit().await?;
-            done
+            Ok(done)
         }
         Decision::Keep(kept) => {
             let environments = footprint(&prepared);
             attempt.rollback().await?;
-            keep(state, &mut tx, who, (&changes, note), &environments, kept).await?
+            keep(state, tx, who, (&changes, note), &environments, kept).await
         }
-    };
-    tx.commit().await?;
-    note_commit(state, &done);
-    Ok(done)
+    }
 }
 
 /// What is to happen with what somebody asks for.
@@ -106,7 +119,7 @@ fn decide<'a>(
 }
 
 /// Environments with other answers or other rules than before.
-pub(super) fn footprint(prepared: &Prepared) -> Vec<Environment> {
+pub(in crate::app) fn footprint(prepared: &Prepared) -> Vec<Environment> {
     let (touched, governed) = (prepared.touched(), prepared.governed());
     let is_in = |e: &&Environment| touched.iter().chain(&governed).any(|known| known.id == e.id);
     prepared.draft.environments.iter().filter(is_in).cloned().collect()
@@ -167,17 +180,39 @@ pub(super) fn digest(
     changes: &[Change],
     note: &str,
 ) -> Result<Vec<u8>, AppError> {
+    digest_of(project, environments, changes, note, None)
+}
+
+/// The same of a plan: with its times.
+pub(in crate::app) fn digest_of_plan(
+    project: ProjectId,
+    environments: &[EnvironmentId],
+    plan: &Plan,
+    note: &str,
+) -> Result<Vec<u8>, AppError> {
+    digest_of(project, environments, &[], note, Some(plan))
+}
+
+fn digest_of(
+    project: ProjectId,
+    environments: &[EnvironmentId],
+    changes: &[Change],
+    note: &str,
+    plan: Option<&Plan>,
+) -> Result<Vec<u8>, AppError> {
     #[derive(Serialize)]
     struct Signed<'a> {
         project: ProjectId,
         environments: &'a [EnvironmentId],
         changes: &'a [Change],
         note: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        plan: Option<&'a Plan>,
     }
     // Their order in the project is no part of it.
     let mut environments = environments.to_vec();
     environments.sort_unstable();
-    let signed = Signed { project, environments: &environments, changes, note };
+    let signed = Signed { project, environments: &environments, changes, note, plan };
     let text = serde_json::to_vec(&signed).map_err(AppError::internal)?;
     Ok(Sha256::digest(text).to_vec())
 }

@@ -11,6 +11,7 @@ use crate::app::changeset::protection::{Verdict, check_permissions};
 use crate::app::changeset::review::{Tally, lock};
 use crate::app::changeset::submit::{digest, footprint};
 use crate::app::changeset::{Prepared, Protection, Record, Write, prepare};
+use crate::app::plan;
 use crate::auth::permission::{Actor, InProject};
 use crate::error::AppError;
 use crate::state::AppState;
@@ -19,7 +20,7 @@ use crate::store::changeset::Changeset;
 
 /// What became of a changeset that waited.
 pub(in crate::app) enum Outcome {
-    /// It is applied; commit, then `note_commit`.
+    /// It is applied, or its plan runs from now on; commit, then `note_commit`.
     Applied(ChangesetDetail),
     /// Approvals are missing; nothing is written.
     Waits(Vec<Tally>),
@@ -59,10 +60,18 @@ pub(super) async fn apply_locked(
     waiting: &Changeset,
     how: How<'_>,
 ) -> Result<Outcome, AppError> {
+    let plan = store::plan::find_for_update(tx, project, waiting.id).await?;
     let tried = match author_of(tx, project, waiting).await? {
         Some(author) => {
             let mut attempt = tx.begin().await?;
-            let tried = attempt_to(state, &mut attempt, &author, waiting, how).await;
+            let tried = match (&plan, how.break_glass) {
+                (None, _) => attempt_to(state, &mut attempt, &author, waiting, how).await,
+                (Some(plan), None) => plan::begin(state, &mut attempt, &author, waiting, &plan.plan).await,
+                (Some(_), Some(_)) => {
+                    let problem = "what happens step by step needs its approvals; apply a step of it by itself instead";
+                    Ok(Outcome::Suspended(problem.into()))
+                }
+            };
             if matches!(tried, Ok(Outcome::Applied(_))) {
                 attempt.commit().await?
             } else {
@@ -158,7 +167,8 @@ pub(super) fn check_footprint(prepared: &Prepared, waiting: &Changeset) -> Optio
 pub(in crate::app) fn problem_of(waiting: &Changeset, error: AppError) -> Result<String, AppError> {
     let author = &waiting.author_name;
     match error {
-        AppError::Unavailable(_) | AppError::Internal(_) => Err(error),
+        // A freeze passes: whoever wanted to apply it now hears until when it holds.
+        AppError::Unavailable(_) | AppError::Internal(_) | AppError::Frozen { .. } => Err(error),
         AppError::Stale { noun, expected, actual } => Ok(format!(
             "the {noun} was changed meanwhile: this was written on version {expected}, now it is {actual}; edit it on top \
              of what stands there now"

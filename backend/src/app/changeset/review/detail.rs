@@ -16,6 +16,7 @@ use crate::app::changeset::review::find;
 use crate::app::changeset::review::permit::permits;
 use crate::app::changeset::review::subject::subject;
 use crate::app::changeset::{Protection, Write, prepare};
+use crate::app::plan;
 use crate::auth::permission::InProject;
 use crate::auth::sdk_key::hex;
 use crate::error::AppError;
@@ -30,18 +31,18 @@ pub async fn detail(state: &AppState, who: &InProject, id: ChangesetId) -> Resul
     let mut db = state.pool.acquire().await?;
     let found = find(&mut db, who.id(), id).await?;
     let environments = store::environment::list(&mut db, who.id()).await?;
-    let (effects, problem) = if found.state.is_final() {
-        (past(&mut db, &found, &environments).await?, found.problem.clone())
+    let (effects, problem, fits) = if found.state.is_final() {
+        (past(&mut db, &found, &environments).await?, found.problem.clone(), None)
     } else {
         let mut tx = db.begin().await?;
         let tried = tried(state, &mut tx, who, &found).await?;
         tx.rollback().await?;
         match tried {
-            Ok(effects) => (effects, found.problem.clone()),
-            Err(problem) => (Vec::new(), Some(problem)),
+            Ok(effects) => (effects, found.problem.clone(), Some(true)),
+            Err(problem) => (Vec::new(), Some(problem), Some(false)),
         }
     };
-    let fits = (!found.state.is_final()).then_some(!effects.is_empty());
+    let plan = plan::find(&mut db, who, id).await?;
     let protection = Protection::find(&mut db, who.id()).await?;
     let approvals = store::review::list_approvals(&mut db, &[id]).await?;
     let comments = store::review::list_comments(&mut db, id).await?;
@@ -89,6 +90,7 @@ pub async fn detail(state: &AppState, who: &InProject, id: ChangesetId) -> Resul
         break_glass: found.break_glass,
         break_glass_by: ending.break_glass_by,
         changes: found.changes,
+        plan,
     })
 }
 
@@ -117,6 +119,14 @@ async fn tried(
     };
     let protection = Protection::find(db, who.id()).await?;
     let note = Note::try_from(found.note.clone()).map_err(AppError::internal)?;
+    if let Some(stored) = store::plan::find_for_update(db, who.id(), found.id).await? {
+        // One that runs is looked at step by step, when each is due.
+        if found.state != ChangesetState::InReview {
+            return Ok(Ok(Vec::new()));
+        }
+        let tried = plan::try_out(state, db, &author, found, &stored.plan, true).await?;
+        return Ok(tried.map(|(_, effects)| effects));
+    }
     let writes = found.changes.iter().cloned().map(Write::from).collect();
     let prepared = match prepare(state, db, who.id(), &author.actor, writes, &note).await {
         Ok(prepared) => prepared,
@@ -126,7 +136,7 @@ async fn tried(
         return Ok(Err(problem));
     }
     // A draft needs no note yet.
-    let judged = protection.judge(&author, &prepared, &note);
+    let judged = protection.judge_ahead(&author, &prepared, &note);
     if let Err(error) = judged
         && found.state != ChangesetState::Draft
     {

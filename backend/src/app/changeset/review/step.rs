@@ -93,6 +93,10 @@ pub async fn edit(
     let mut tx = state.pool.begin().await?;
     let waiting = lock(&mut tx, who.id(), id).await?;
     check_state(&waiting, "edit", &[Draft, InReview, Suspended])?;
+    if store::plan::lock(&mut tx, who.id(), id).await? {
+        let message = "what happens step by step is not edited; take it back and ask anew";
+        return Err(AppError::conflict("wrong_state", message));
+    }
     if waiting.version != version {
         return Err(AppError::Stale { noun: "changeset", expected: version, actual: waiting.version });
     }

@@ -15,6 +15,9 @@ pub(super) fn subject(change: &Value) -> String {
         "delete_segment" => format!("removal of segment {}", text("/segment").unwrap_or("?")),
         "set_policy" => format!("policy of {}", environment.unwrap_or("?")),
         "set_member" => "roles of a person".into(),
+        "create_freeze" => format!("new freeze {}", text("/name").unwrap_or("?")),
+        "update_freeze" => format!("freeze {}", text("/freeze/name").unwrap_or("?")),
+        "delete_freeze" => "removal of a freeze".into(),
         _ => match (text("/flag").or(text("/segment")), environment) {
             (Some(key), Some(environment)) => format!("{key} in {environment}"),
             (Some(key), None) => key.to_owned(),

@@ -16,6 +16,7 @@ use crate::model::change::Change;
 use crate::model::changeset::{ChangesetState, Note};
 use crate::model::id::ChangesetId;
 use crate::model::key::EnvironmentKey;
+use crate::model::plan::Plan;
 use crate::model::timestamp::Timestamp;
 
 /// What became of a write: applied, or waiting for people to agree.
@@ -64,8 +65,12 @@ pub struct WithNote {
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CreateChangeset {
-    /// 1 to 1,000 changes, in the order in which they are made.
+    /// 1 to 1,000 changes, in the order in which they are made; none where there is a plan.
+    #[serde(default)]
     pub changes: Vec<Change>,
+    /// What happens step by step instead. Absent when all of it happens at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Plan>,
     /// Why; may be empty where no policy needs it.
     #[serde(default)]
     pub note: Note,

@@ -8,6 +8,7 @@ use crate::model::id::{ChangesetId, UserId};
 use crate::model::key::EnvironmentKey;
 use crate::model::timestamp::Timestamp;
 use crate::wire::api::changeset::ChangeEffect;
+use crate::wire::api::plan::PlanDetail;
 
 /// A changeset that people look at before it is applied, or that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +34,9 @@ pub struct ChangesetReview {
     pub note: String,
     /// What it does, as it was sent.
     pub changes: Vec<Change>,
+    /// What happens step by step instead, and how far that has come. Absent when all of it happens at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<PlanDetail>,
     /// What it changes, as `checkout in production`; one per change.
     pub subjects: Vec<String>,
     /// What it does to each thing: if it were applied now, or what it did. Empty when it does not fit any more.
