@@ -192,6 +192,8 @@ pub(super) fn check_permissions(who: &InProject, prepared: &Prepared) -> Result<
     for (permission, environment) in prepared.draft.required() {
         let is_met = match environment {
             Some(environment) => who.permissions.in_environment(environment, permission),
+            // Members have their roles everywhere: who manages them in one environment alone could give themselves more.
+            None if permission == Permission::ManageMembers => who.permissions.in_project(permission),
             None => who.permissions.anywhere(permission),
         };
         if !is_met {

@@ -7,7 +7,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use shared::model::change::{Change, FlagChange};
 use shared::model::flag::{FlagConfig, FlagDefinition};
-use shared::model::id::ProjectId;
+use shared::model::id::{ProjectId, UserId};
+use shared::model::lifetime::Lifetime;
 use shared::model::segment::SegmentDefinition;
 use sqlx::PgConnection;
 
@@ -23,6 +24,10 @@ struct FlagRecord {
     name: String,
     description: String,
     tags: Vec<String>,
+    #[serde(default)]
+    owner: Option<UserId>,
+    #[serde(default)]
+    lifetime: Lifetime,
 }
 
 /// A segment as history keeps it.
@@ -90,6 +95,8 @@ async fn flag(
         name: Some(before.name),
         description: Some(before.description),
         tags: Some(before.tags),
+        owner: before.owner,
+        lifetime: Some(before.lifetime),
         kind: Some(before.definition.kind),
         client_visible: Some(before.definition.client_visible),
         variants: Some(before.definition.variants),
