@@ -53,7 +53,7 @@ pub async fn run(pool: &PgPool) -> Result<(), MigrationError> {
     // The connection goes back to the pool as it came.
     sqlx::query!("select set_config('lock_timeout', '0', false)").fetch_one(&mut *db).await?;
     sqlx::query!("select pg_advisory_unlock($1)", LOCK).fetch_one(&mut *db).await?;
-    Ok(done?)
+    done
 }
 
 /// One after the other. One that writers would wait for gives up after 5 s; one that builds an index beside them (alone and

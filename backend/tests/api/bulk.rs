@@ -139,7 +139,7 @@ async fn an_action_waits_as_a_whole_where_one_environment_is_protected() {
     let app = App::start().await;
     let ana = app.ana().await;
     create(&ana, &["a"]).await;
-    app.protect("production").await;
+    app.protect_with_ben("production").await;
     let action = json!({ "kind": "turn_on", "environments": ["staging", "production"] });
     let asked = act(&ana, &[("a", 1)], action).await.expect(200);
     assert_eq!(asked.body["changeset"]["state"], "in_review");

@@ -118,7 +118,7 @@ async fn promoting_into_a_protected_environment_waits() {
     let ana = app.ana().await;
     create(&ana, &["a"]).await;
     ana.put("/projects/shop/flags/a/environments/staging", 1, json!({ "config": on() })).await.expect(200);
-    app.protect("production").await;
+    app.protect_with_ben("production").await;
     assert_eq!(promote(&ana, &[("a", 1)]).await.expect(200).body["state"], "in_review");
     assert_eq!(app.answers("production", "a", 1).await, ["off DISABLED"]);
 }

@@ -226,7 +226,7 @@ async fn archiving_waits_where_an_environment_is_protected() {
     let app = App::start().await;
     let ana = app.ana().await;
     create(&ana, &["checkout"]).await;
-    app.protect("production").await;
+    app.protect_with_ben("production").await;
     let asked = act(&ana, "checkout", "archive", 1).await.expect(200);
     assert_eq!(asked.body["state"], "in_review");
     assert_eq!(app.answers("production", "checkout", 1).await, ["off DISABLED"]);
@@ -318,7 +318,7 @@ async fn a_copy_is_refused_with_its_place_and_waits_where_others_must_agree() {
     assert_eq!(taken.code(), "exists");
     let wrong = json!({ "key": "x", "name": "X", "environments": ["staging", "nowhere"] });
     assert_eq!(ana.post(path, wrong).await.expect(422).fields(), ["environments[1]"]);
-    app.protect("production").await;
+    app.protect_with_ben("production").await;
     let done = ana.post(path, json!({ "key": "x", "name": "X" })).await.expect(201);
     assert_eq!(done.body["requested"]["environments"], json!(["production"]));
     assert_eq!(app.answers("production", "x", 1).await, ["FLAG_NOT_FOUND"]);

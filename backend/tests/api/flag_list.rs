@@ -175,7 +175,7 @@ async fn a_row_says_which_changeset_waits_and_where_until_it_does_no_more() {
     let ana = app.ana().await;
     flag(&ana, "checkout", "Checkout", "", &[]).await;
     flag(&ana, "other", "Other", "", &[]).await;
-    app.protect("production").await;
+    app.protect_with_ben("production").await;
     let path = "/projects/shop/flags/checkout/environments/production";
     let asked = ana.put(path, 1, json!({ "config": on() })).await.expect(200).body;
     assert_eq!(asked["state"], "in_review");

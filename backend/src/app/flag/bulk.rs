@@ -129,7 +129,7 @@ impl Known {
             let stored = self.environment(environment).and_then(|id| self.configs.get(&(flag.id, id)));
             let version = stored.map_or(0, |stored| stored.version);
             if version != *seen {
-                let message = stale(&format!("{} in {environment}", wanted.key), *seen, version);
+                let message = stale(format!("{} in {environment}", wanted.key), *seen, version);
                 problems.add(format_args!("flags[{index}].configs.{environment}"), message);
             }
         }

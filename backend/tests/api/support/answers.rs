@@ -45,7 +45,7 @@ impl App {
     }
 
     /// Makes an environment need the approval of somebody else; Ben is the one who could give it.
-    pub(crate) async fn protect(&self, environment: &str) {
+    pub(crate) async fn protect_with_ben(&self, environment: &str) {
         self.member("Ben", Some("approver")).await;
         sqlx::query(
             "insert into policies (environment_id, format, document, version, changed_at, changed_by)

@@ -91,15 +91,6 @@ impl App {
         Self { state, address, _stop: stop.drop_guard() }
     }
 
-    /// Another backend on the same database.
-    pub(crate) async fn replica(&self) -> SocketAddr {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        let address = listener.local_addr().expect("an address");
-        let server = axum::serve(listener, router(self.state.clone()));
-        tokio::spawn(async move { server.await });
-        address
-    }
-
     /// The same with a leader that publishes and ingests.
     pub(crate) async fn start_leading(nats: &str) -> Self {
         Self::start_with(nats, |_| ()).await.lead().await
@@ -143,19 +134,6 @@ impl App {
         tokio::spawn(live::listen(self.state.clone(), bus.clone(), self.state.stopping.clone()));
         tokio::spawn(leader::run(self.state.clone(), bus, self.state.stopping.clone()));
         self
-    }
-
-    /// A second backend on the same database; stops with the first.
-    pub(crate) async fn replica(&self) -> SocketAddr {
-        let config = Config::clone(&self.state.config);
-        let stopping = self.state.stopping.clone();
-        let mut state = AppState::new(config, self.state.pool.clone(), stopping).expect("a state");
-        state.clock = self.state.clock.clone();
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        let address = listener.local_addr().expect("an address");
-        let server = axum::serve(listener, router(state));
-        tokio::spawn(async move { server.await });
-        address
     }
 
     /// A second backend on the same database; stops with the first.
@@ -288,16 +266,6 @@ impl App {
         let found = InProject::find(&mut db, "shop", Actor::person(user.into(), name), true).await.expect("a project");
         drop(db);
         found.expect("shop")
-    }
-
-    /// Signs in as a person would.
-    pub(crate) async fn sign_in_with(&self, email: &str, password: &str) -> Person {
-        let mut person = self.nobody();
-        let answer = person.post("/session", json!({ "email": email, "password": password })).await;
-        let cookie = answer.headers.get("set-cookie").and_then(|value| value.to_str().ok());
-        let cookie = cookie.and_then(|text| text.split(';').next()).expect("a cookie");
-        person.cookie = Some(cookie.to_owned());
-        person
     }
 
     /// Signs in as a person would.
