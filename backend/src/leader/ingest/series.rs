@@ -73,18 +73,12 @@ pub(super) async fn resolve(
     cache: &SeriesCache,
     sums: &mut Sums,
 ) -> Result<Resolved, tokio_postgres::Error> {
+    let cached: Vec<Option<Known>> = sums.series.iter().map(|key| cache.known.get(key).copied()).collect();
     // What the cache does not hold, or holds otherwise.
     let mut found: HashMap<usize, Known> = HashMap::new();
     let mut missing: [Vec<usize>; 5] = Default::default();
-    let mut ids = Vec::with_capacity(sums.series.len());
-    for (at, key) in sums.series.iter().enumerate() {
-        let known = cache.known.get(key);
-        ids.push(known.map(|known| known.id));
-        match known {
-            Some(known) if !known.spans(sums.spans[at]) => drop(found.insert(at, *known)),
-            Some(_) => {}
-            None => missing[table_of(key)].push(at),
-        }
+    for (at, _) in cached.iter().enumerate().filter(|(_, known)| known.is_none()) {
+        missing[table_of(&sums.series[at])].push(at);
     }
     for (table, missing) in missing.iter_mut().enumerate() {
         find(tx, table, sums, missing, &mut found).await?;
@@ -94,8 +88,14 @@ pub(super) async fn resolve(
     for (table, missing) in missing.iter_mut().enumerate() {
         make(tx, table, sums, missing, &mut found).await?;
     }
+    // Only now, since those that came to stand for others have their minutes, too.
+    for (at, known) in cached.iter().enumerate() {
+        if let Some(known) = known.filter(|known| !known.spans(sums.spans[at])) {
+            found.insert(at, known);
+        }
+    }
     move_spans(tx, sums, &mut found).await?;
-    // Some may have come to stand for others.
+    let mut ids: Vec<Option<i64>> = cached.iter().map(|known| known.map(|known| known.id)).collect();
     ids.resize(sums.series.len(), None);
     for (at, known) in &found {
         ids[*at] = Some(known.id);

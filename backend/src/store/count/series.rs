@@ -11,6 +11,9 @@ use uuid::Uuid;
 use crate::store::StoreError;
 use crate::store::count::Spans;
 
+/// Series whose counts are read one by one, by the index, in any case.
+const FEW: usize = 200;
+
 /// Series with what they are told apart by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Labelled {
@@ -57,9 +60,9 @@ pub async fn add_up(
     let (Some(first), Some(last)) = (ids.iter().min().copied(), ids.iter().max().copied()) else {
         return Ok(Vec::new());
     };
-    // Where most of the series between the first and the last are asked for, it costs less to let the join drop the others
-    // than to look every row up in the list before.
-    let is_most = ids.len() as u64 > last.abs_diff(first) / 2;
+    // Of few, each is found by the index. Of many that are most between the first and the last, it costs less to let the join
+    // drop the others than to look every row up in the list before.
+    let is_most = ids.len() > FEW && ids.len() as u64 > last.abs_diff(first) / 2;
     // Times are known when the query is planned, so only what holds something is read. With one row for each series, known
     // to be one, the labels are what is hashed, not the counts.
     let Spans { minutes, hours, days } = spans;
@@ -69,23 +72,23 @@ pub async fn add_up(
                   sum(counts.count)::bigint as "count!"
            from (select series, minute as at, count from minute_counts
                  where $4::timestamptz < $5 and minute >= $4 and minute < $5
-                   and series between $14 and $15 and ($16 or series = any ($1))
+                   and case when $16 then series between $14 and $15 else series = any ($1) end
                  union all
                  select series, minute, count from minute_counts
                  where $6::timestamptz < $7 and minute >= $6 and minute < $7
-                   and series between $14 and $15 and ($16 or series = any ($1))
+                   and case when $16 then series between $14 and $15 else series = any ($1) end
                  union all
                  select series, hour, count from hour_counts
                  where $8::timestamptz < $9 and hour >= $8 and hour < $9
-                   and series between $14 and $15 and ($16 or series = any ($1))
+                   and case when $16 then series between $14 and $15 else series = any ($1) end
                  union all
                  select series, hour, count from hour_counts
                  where $10::timestamptz < $11 and hour >= $10 and hour < $11
-                   and series between $14 and $15 and ($16 or series = any ($1))
+                   and case when $16 then series between $14 and $15 else series = any ($1) end
                  union all
                  select series, day, count from day_counts
                  where $12::timestamptz < $13 and day >= $12 and day < $13
-                   and series between $14 and $15 and ($16 or series = any ($1))) counts
+                   and case when $16 then series between $14 and $15 else series = any ($1) end) counts
            join (select series, min(label) as label from unnest($1::bigint[], $2::int[]) as labels (series, label)
                  group by series) labels on labels.series = counts.series
            group by 1, 2"#,

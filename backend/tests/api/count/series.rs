@@ -163,6 +163,36 @@ async fn sums_are_the_same_while_hours_and_days_are_rolled_up() {
 }
 
 #[tokio::test]
+async fn of_many_series_only_those_asked_for_are_added_up() {
+    let app = App::start().await;
+    let (ana, counted) = shop(&app).await;
+    let begin = datetime!(2024-05-01 0:00 UTC);
+    // Each tenth is of an environment that nobody asks for, between the others.
+    sqlx::query(
+        "with made as (
+             insert into evaluation_series (environment_id, flag_id, place, variant, reason, mode, first_at, last_at)
+             select case when at % 10 = 0 then gen_random_uuid() else $1 end, gen_random_uuid(), 'default',
+                    case when at % 2 = 0 then 'on' else 'off' end, 'STATIC', 'single', $2, $2
+             from generate_series(1, 1000) at
+             returning id
+         )
+         select add_count_by_minute(id, $2 + hours * interval '1 hour', 1) from made, generate_series(0, 30, 10) hours",
+    )
+    .bind(counted.environment)
+    .bind(begin)
+    .execute(&app.state.pool)
+    .await
+    .expect("counts");
+    for until in [0, 24, 48] {
+        roll_up(&app.state.pool, begin + Duration::hours(until)).await;
+        let read = read(&ana, begin, begin + Duration::days(2), "by=variant&interval=day").await;
+        let lines = read["series"].as_array().expect("lines").iter();
+        let lines: Vec<_> = lines.map(|line| (line["key"].as_str().expect("a key"), counts(line))).collect();
+        assert_eq!(lines, [("off", vec![1_500, 500]), ("on", vec![1_200, 400])]);
+    }
+}
+
+#[tokio::test]
 async fn edges_are_labelled_as_they_are_where_minutes_are_gone() {
     let app = App::start().await;
     let (ana, counted) = shop(&app).await;

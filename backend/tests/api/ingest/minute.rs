@@ -1,7 +1,8 @@
 //! Which minute, hour or day a count goes to.
 
-use shared::model::id::{EnvironmentId, FlagId};
-use shared::wire::count::CountBatch;
+use backend::leader::ingest::Ingester;
+use shared::model::id::{EnvironmentId, FlagId, SdkKeyId};
+use shared::wire::count::{CountBatch, UnknownCount};
 
 use crate::ingest::{batch, direct, evaluated, minute_of, run, texts};
 use crate::support::new_id;
@@ -61,4 +62,50 @@ async fn a_coarser_resolution_makes_fewer_rows_of_the_same_counts() {
     let rows = "select (extract(epoch from minute)::bigint / 60 - $) || '=' || count from minute_counts join evaluation_series on id = series order by minute";
     let rows = texts(&direct.app.state.pool, &rows.replace('$', &(hour - 60).to_string())).await;
     assert_eq!(rows, ["0=15", "15=15"]);
+}
+
+#[tokio::test]
+async fn what_two_leaders_add_to_a_minute_meets_in_one_row() {
+    let mut direct = direct().await;
+    let mut other = Ingester::connect(&direct.app.state.config.database.url).await.expect("an ingester");
+    let (now, minute, process) = (direct.now, minute_of(direct.now), new_id().into());
+    let (environment, flag) = (EnvironmentId::from(new_id()), FlagId::from(new_id()));
+    let sent = |sequence, minute| {
+        let evaluations = vec![evaluated(environment, flag, minute, 1)];
+        CountBatch { evaluations, ..batch(process, sequence) }
+    };
+    // Both know the series as it is now; the second then begins a minute that was begun meanwhile.
+    direct.add(&[sent(1, minute - 1)]).await;
+    other.add(&[sent(2, minute - 1)], now, 1).await.expect("added");
+    direct.add(&[sent(3, minute)]).await;
+    other.add(&[sent(4, minute)], now, 1).await.expect("added");
+    direct.add(&[sent(5, minute), sent(6, minute - 1), sent(7, minute + 1)]).await;
+    let counts = format!(
+        "select extract(epoch from minute)::bigint / 60 - {minute} || ' ' || count
+         from minute_counts join evaluation_series on id = series order by minute"
+    );
+    assert_eq!(texts(&direct.app.state.pool, &counts).await, ["-1 3", "0 3", "1 1"]);
+}
+
+#[tokio::test]
+async fn what_stands_for_others_is_as_late_as_they_are() {
+    let mut direct = direct().await;
+    let (environment, key) = (EnvironmentId::from(new_id()), SdkKeyId::from(new_id()));
+    let (minute, process) = (minute_of(direct.now), new_id().into());
+    let unknown = |flag: Option<u64>, minute| {
+        let flag = flag.map(|at| format!("flag-{at:05}").parse().expect("a key"));
+        UnknownCount { minute, environment, key, flag, count: 1 }
+    };
+    let mut full: Vec<UnknownCount> = (0..1_000).map(|at| unknown(Some(at), minute - 1)).collect();
+    full.push(unknown(None, minute - 1));
+    direct.add(&[CountBatch { unknown: full, ..batch(process, 1) }]).await;
+    // One too many, later than the others of its batch.
+    let late = vec![unknown(None, minute - 1), unknown(Some(1_000), minute)];
+    direct.add(&[CountBatch { unknown: late, ..batch(process, 2) }]).await;
+    let last = "select extract(epoch from last_at)::bigint / 60 from unknown_series where flag_key = ''";
+    assert_eq!(direct.number(last).await, minute);
+    direct.add(&[CountBatch { unknown: vec![unknown(None, minute)], ..batch(process, 3) }]).await;
+    let counts =
+        "select count::text from minute_counts join unknown_series on id = series where flag_key = '' order by minute";
+    assert_eq!(texts(&direct.app.state.pool, counts).await, ["2", "2"]);
 }
