@@ -217,7 +217,7 @@ impl App {
     /// Another session of somebody who is there.
     pub(crate) async fn again(&self, name: &str) -> Person {
         let id = self.id_of(name).await;
-        let user = store::user::find(&mut *self.state.pool.acquire().await.expect("a connection"), id.into()).await;
+        let user = store::user::find(&mut self.state.pool.acquire().await.expect("a connection"), id.into()).await;
         self.sign_in(&user.expect("a user").expect("somebody who is not disabled")).await
     }
 
