@@ -122,7 +122,7 @@ async fn a_freeze_is_passed_over_only_by_who_may_break_the_glass_and_history_say
     ana.post(FREEZES, weekend()).await.expect(201);
     let eve = app.member("Eve", Some("editor")).await;
     let change = json!({ "kind": "set_share", "flag": "checkout", "environment": "production",
-                         "shares": [{ "variant": "on", "buckets": 10 }] });
+                         "shares": [{ "variant": "on", "buckets": 10 }, { "variant": "off", "buckets": 99_990 }] });
     let broken = json!({ "changes": [change], "break_glass": "payments fail" });
     assert_eq!(eve.post("/projects/shop/changesets", broken.clone()).await.expect(403).code(), "forbidden");
     ana.post("/projects/shop/changesets", broken).await.expect(201);

@@ -19,12 +19,17 @@ enum Needs {
     Person,
     Viewer,
     May(Permission),
+    /// Any of what people ask for in a changeset.
+    MayPropose,
     InstallationAdmin,
 }
 
+/// What people ask for in a changeset.
+const PROPOSES: [Permission; 3] = [Permission::Edit, Permission::ManageEnvironments, Permission::ManageMembers];
+
 /// One row per route: method, path, who may, and a body where one is needed to get past the door.
 fn table() -> Vec<(&'static str, &'static str, Needs, Option<Value>)> {
-    use Needs::{InstallationAdmin, May, Nothing, Person, SignedIn, Viewer};
+    use Needs::{InstallationAdmin, May, MayPropose, Nothing, Person, SignedIn, Viewer};
     use Permission::{Approve, BreakGlass, Edit, Kill, ManageEnvironments, ManageKeys, ManageMembers, ManageWebhooks};
     vec![
         ("get", "/setup", Nothing, None),
@@ -96,15 +101,15 @@ fn table() -> Vec<(&'static str, &'static str, Needs, Option<Value>)> {
         ("post", "/projects/{project}/flags/{flag}/environments/{environment}/restore", May(Kill), Some(json!({}))),
         ("get", "/projects/{project}/flags/{flag}/prerequisites", Viewer, None),
         ("get", "/projects/{project}/changesets", Viewer, None),
-        ("post", "/projects/{project}/changesets", May(Edit), Some(json!({}))),
-        ("post", "/projects/{project}/changesets/dry-run", May(Edit), Some(json!({}))),
+        ("post", "/projects/{project}/changesets", MayPropose, Some(json!({}))),
+        ("post", "/projects/{project}/changesets/dry-run", MayPropose, Some(json!({}))),
         ("get", "/projects/{project}/changesets/{changeset}", Viewer, None),
-        ("put", "/projects/{project}/changesets/{changeset}", May(Edit), Some(json!({}))),
-        ("post", "/projects/{project}/changesets/{changeset}/submit", May(Edit), Some(json!({}))),
+        ("put", "/projects/{project}/changesets/{changeset}", MayPropose, Some(json!({}))),
+        ("post", "/projects/{project}/changesets/{changeset}/submit", MayPropose, Some(json!({}))),
         ("post", "/projects/{project}/changesets/{changeset}/approve", May(Approve), Some(json!({}))),
         ("post", "/projects/{project}/changesets/{changeset}/reject", May(Approve), Some(json!({}))),
         ("post", "/projects/{project}/changesets/{changeset}/cancel", Viewer, Some(json!({}))),
-        ("post", "/projects/{project}/changesets/{changeset}/apply", May(Edit), Some(json!({}))),
+        ("post", "/projects/{project}/changesets/{changeset}/apply", MayPropose, Some(json!({}))),
         ("post", "/projects/{project}/changesets/{changeset}/break-glass", May(BreakGlass), Some(json!({}))),
         ("post", "/projects/{project}/changesets/{changeset}/comments", Viewer, Some(json!({}))),
         ("get", "/projects/{project}/flags/{flag}/shares", Viewer, None),
@@ -231,10 +236,11 @@ impl Caller {
             Needs::Person => past,
             Needs::InstallationAdmin if self.is_installation_admin => past,
             Needs::InstallationAdmin => "forbidden",
-            Needs::Viewer | Needs::May(_) if self.may.is_none() && in_project => "not_found",
+            Needs::Viewer | Needs::May(_) | Needs::MayPropose if self.may.is_none() && in_project => "not_found",
             Needs::Viewer => past,
             Needs::May(permission) if self.may.as_ref().is_some_and(|may| may.has(permission)) => past,
-            Needs::May(_) => "forbidden",
+            Needs::MayPropose if self.may.as_ref().is_some_and(|may| PROPOSES.iter().any(|p| may.has(*p))) => past,
+            Needs::May(_) | Needs::MayPropose => "forbidden",
         }
     }
 }
@@ -304,8 +310,13 @@ async fn every_role_may_what_the_table_says_and_nothing_else() {
     ana.post("/projects/shop/flags", boolean("checkout")).await.expect(201);
     let mut callers = people(&app, &ana).await;
     callers.extend(programs(&app, &ana).await);
+    let maker = Caller::person("who made the project", ana, Some(PermissionSet::all()));
+    callers.push(Caller { is_installation_admin: true, ..maker });
+    let ida = app.member("Ida", None).await;
+    let sql = "update users set is_admin = true where name = 'Ida'";
+    sqlx::query(sql).execute(&app.state.pool).await.expect("an admin");
     let may = Permission::ALL.into_iter().filter(|permission| !permission.governs()).collect();
-    let admin = Caller::person("an admin of the installation", ana, Some(may));
+    let admin = Caller::person("an admin of the installation", ida, Some(may));
     callers.push(Caller { is_installation_admin: true, ..admin });
     for (method, path, needs, body) in table() {
         // These two end or never end what the next rows need.

@@ -6,10 +6,12 @@ use shared::model::change::Change;
 use shared::model::changeset::{ChangesetState, Note, Via};
 use shared::model::id::{EnvironmentId, ProjectId};
 use shared::model::plan::Plan;
+use shared::model::webhook::EventType;
 use shared::wire::api::changeset::ChangesetDetail;
 use sqlx::{Acquire, PgConnection};
 
 use crate::app::changeset::protection::{Protection, Verdict, check_permissions};
+use crate::app::changeset::review::{Told, tell};
 use crate::app::changeset::{Prepared, Record, Write, note_commit, prepare};
 use crate::auth::permission::InProject;
 use crate::error::AppError;
@@ -148,6 +150,11 @@ async fn keep(
     };
     store::changeset::insert_waiting(tx, &new).await?;
     store::review::announce(tx, who.id(), new.id, kept).await?;
+    if kept == ChangesetState::InReview {
+        let by = Some(who.actor.name.as_str());
+        let told = Told { project: who.id(), id: new.id, environments: &ids, by, note: note.as_str(), reason: None };
+        tell(state, tx, EventType::ChangesetRequested, &told).await?;
+    }
     Ok(ChangesetDetail {
         id: new.id,
         state: new.state,

@@ -45,7 +45,7 @@ async fn several_changes_are_applied_all_or_nothing_and_each_problem_names_its_c
     let mut wrong = turn_on("staging", 1);
     wrong["config"]["default_serve"]["variant"] = json!("purple");
     let refused = ask(&shop.eve, vec![turn_on("development", 1), wrong.clone()]).await.expect(422);
-    assert_eq!(refused.fields(), ["changes[1].config.default_serve.variant"]);
+    assert_eq!(refused.fields(), ["changes[1].flags[checkout].environments.staging.default_serve.variant"]);
     let alone = ask(&shop.eve, vec![wrong]).await.expect(422);
     assert_eq!(alone.fields(), ["changes[0].config.default_serve.variant"]);
     let stale = ask(&shop.eve, vec![turn_on("development", 1), turn_on("staging", 7)]).await.expect(412);

@@ -34,7 +34,7 @@ async fn what_nobody_changed_holds_and_has_a_head_to_keep_elsewhere() {
     let (app, ana) = chained().await;
     let found = walk(&app).await;
     assert_eq!((&found.history.fault, &found.audit.fault), (&None, &None));
-    assert_eq!((found.history.first, found.audit.links), (Some(1), 5));
+    assert_eq!((found.history.first, found.audit.links), (Some(1), 6));
     assert_eq!(found.history.links, u64::try_from(found.history.last.expect("links")).expect("a number"));
     let heads = [found.history.head.clone().expect("a head"), found.audit.head.clone().expect("a head")];
     save(&ana, 8, off(), "later").await;
@@ -147,7 +147,7 @@ async fn every_change_of_the_audit_log_is_named() {
         (
             "alter table audit_events disable trigger all;
              insert into audit_events (at, via, kind, subject, detail) values (now(), 'person', 'a.b', 'x', '{}')",
-            6,
+            7,
             "it has no link",
         ),
         (

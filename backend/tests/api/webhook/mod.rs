@@ -270,3 +270,41 @@ async fn a_secret_is_shown_once_and_nowhere_in_clear() {
     let written: Vec<&String> = audit.iter().filter(|line| line.starts_with("webhook.")).collect();
     assert_eq!(written, [&format!("webhook.created {host}"), &format!("webhook.rotated {host}")]);
 }
+
+#[tokio::test]
+async fn what_waits_for_people_is_told_and_so_is_each_step_of_it() {
+    let (app, ana, sender) = start().await;
+    flag(&ana, "checkout").await;
+    app.protect_with_ben("production").await;
+    let ben = app.again("Ben").await;
+    let mut receiver = Receiver::start().await;
+    let types = ["changeset.requested", "changeset.approved", "changeset.rejected", "changeset.applied"];
+    make(&ana, &receiver, json!({ "event_types": types })).await;
+    let path = format!("{CHECKOUT}/environments/production");
+    for (version, config, step) in [(1, on(), "approve"), (2, off(), "reject")] {
+        let asked = ana.put(&path, version, json!({ "config": config, "note": "looks fine" })).await.expect(200).body;
+        assert_eq!(asked["state"], "in_review");
+        let changeset = format!("/projects/shop/changesets/{}", asked["id"].as_str().expect("an id"));
+        let digest = ben.get(&changeset).await.expect(200).body["digest"].clone();
+        let body = if step == "approve" { json!({ "digest": digest }) } else { json!({ "reason": "not now" }) };
+        ben.post(&format!("{changeset}/{step}"), body).await.expect(200);
+    }
+    pass(&app, &sender).await;
+    let received = receiver.received();
+    let mut told = kinds(&received);
+    told.sort_unstable();
+    let mut expected = types.to_vec();
+    expected.push("changeset.requested");
+    expected.sort_unstable();
+    assert_eq!(told, expected);
+    let rejected = received.iter().find(|received| received.kind() == "changeset.rejected").expect("it");
+    let data = &rejected.body["data"];
+    let words = [&data["by"], &data["reason"], &data["note"], &data["environments"]];
+    assert_eq!(words, [&json!("Ben"), &json!("not now"), &json!("looks fine"), &json!(["production"])]);
+}
+
+fn off() -> Value {
+    let mut config = on();
+    config["enabled"] = json!(false);
+    config
+}

@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use shared::model::changeset::{ChangesetState, Note, Via};
 use shared::model::id::{ChangesetId, EnvironmentId, ProjectId};
+use shared::model::webhook::EventType;
 use shared::wire::api::changeset::ChangesetDetail;
 use sqlx::{Connection, PgConnection};
 
 use crate::app::changeset::protection::{Verdict, check_permissions};
-use crate::app::changeset::review::{Tally, lock};
+use crate::app::changeset::review::{Tally, Told, lock, tell};
 use crate::app::changeset::submit::{digest, footprint};
 use crate::app::changeset::{Prepared, Protection, Record, Write, prepare};
 use crate::app::plan;
@@ -94,6 +95,15 @@ pub(super) async fn apply_locked(
         Outcome::Waits(_) => {}
         Outcome::Suspended(problem) => {
             store::review::set_state(tx, project, waiting.id, ChangesetState::Suspended, Some(problem)).await?;
+            let told = Told {
+                project,
+                id: waiting.id,
+                environments: &waiting.environments,
+                by: None,
+                note: &waiting.note,
+                reason: Some(problem),
+            };
+            tell(state, tx, EventType::ChangesetSuspended, &told).await?;
         }
     }
     Ok(outcome)

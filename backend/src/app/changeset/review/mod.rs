@@ -11,6 +11,7 @@ mod permit;
 mod step;
 mod subject;
 mod tally;
+mod told;
 
 pub(in crate::app) use apply::{Outcome, apply_waiting};
 pub use detail::detail;
@@ -20,6 +21,7 @@ use shared::model::id::{ChangesetId, ProjectId};
 use sqlx::PgConnection;
 pub use step::{apply, approve, break_glass, cancel, comment, edit, reject, start};
 pub(in crate::app) use tally::{Tally, counts_in};
+pub(in crate::app::changeset) use told::{Told, tell};
 
 use crate::error::AppError;
 use crate::store;

@@ -5,12 +5,13 @@ use shared::model::change::Change;
 use shared::model::changeset::{ChangesetState, Note, Via};
 use shared::model::id::{ChangesetId, EnvironmentId};
 use shared::model::permission::Permission;
+use shared::model::webhook::EventType;
 use sqlx::{Acquire, PgConnection, Postgres, Transaction};
 
 use crate::app::changeset::protection::{Verdict, check_permissions};
 use crate::app::changeset::review::apply::{How, apply_locked, author_of};
 use crate::app::changeset::review::permit::check_break_glass;
-use crate::app::changeset::review::{Outcome, Tally, apply_waiting, check_text, counts_in, lock};
+use crate::app::changeset::review::{Outcome, Tally, Told, apply_waiting, check_text, counts_in, lock, tell};
 use crate::app::changeset::submit::{check_person, digest, footprint};
 use crate::app::changeset::{Protection, Write, note_commit, prepare};
 use crate::auth::permission::InProject;
@@ -47,6 +48,7 @@ pub async fn approve(
     store::review::set_state(&mut tx, who.id(), id, InReview, None).await?;
     let detail = json!({ "digest": hex(&waiting.digest) });
     note_step(state, &mut tx, who, &waiting, "changeset.approved", detail).await?;
+    tell_of(state, &mut tx, who, &waiting, EventType::ChangesetApproved, None).await?;
     let how = How { via: Via::Approval, break_glass: None };
     let outcome = apply_locked(state, &mut tx, who.id(), &waiting, how).await?;
     finish(state, tx, &outcome).await
@@ -65,6 +67,7 @@ pub async fn reject(state: &AppState, who: &InProject, id: ChangesetId, reason: 
     }
     store::review::close(&mut tx, who.id(), id, Rejected, Some(reason), who.actor.user, state.clock.now()).await?;
     note_step(state, &mut tx, who, &waiting, "changeset.rejected", json!({ "reason": reason })).await?;
+    tell_of(state, &mut tx, who, &waiting, EventType::ChangesetRejected, Some(reason)).await?;
     tx.commit().await?;
     Ok(())
 }
@@ -158,6 +161,8 @@ pub async fn start(state: &AppState, who: &InProject, id: ChangesetId) -> Result
     store::review::replace(&mut tx, who.id(), id, &new).await?;
     note_step(state, &mut tx, who, &waiting, "changeset.submitted", json!({ "digest": hex(new.digest) })).await?;
     if verdict == Verdict::NeedsApproval {
+        let waiting = Changeset { environments, ..waiting };
+        tell_of(state, &mut tx, who, &waiting, EventType::ChangesetRequested, None).await?;
         tx.commit().await?;
         return Ok(());
     }
@@ -224,6 +229,26 @@ pub async fn comment(state: &AppState, who: &InProject, id: ChangesetId, text: &
     store::review::announce(&mut tx, who.id(), id, waiting.state).await?;
     tx.commit().await?;
     Ok(())
+}
+
+/// Has webhooks told of a step of somebody's.
+async fn tell_of(
+    state: &AppState,
+    tx: &mut PgConnection,
+    who: &InProject,
+    waiting: &Changeset,
+    kind: EventType,
+    reason: Option<&str>,
+) -> Result<(), AppError> {
+    let told = Told {
+        project: who.id(),
+        id: waiting.id,
+        environments: &waiting.environments,
+        by: Some(&who.actor.name),
+        note: &waiting.note,
+        reason,
+    };
+    tell(state, tx, kind, &told).await
 }
 
 async fn finish(state: &AppState, tx: Transaction<'_, Postgres>, outcome: &Outcome) -> Result<(), AppError> {
