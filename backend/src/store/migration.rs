@@ -176,7 +176,7 @@ mod tests {
             "create index a on changesets (note)",
             "CREATE UNIQUE INDEX a\n  ON public.revision_entries(entity)",
             "create index if not exists a on only state (key)",
-            "alter table flags add column x text generated always as (key || '!') stored",
+            "alter table flag_configs add column x text generated always as (key || '!') stored",
             "alter table revision_entries alter column entity type varchar(50)",
             "alter table if exists minute_counts alter column count set data type numeric",
         ] {

@@ -122,3 +122,17 @@ async fn people_who_could_be_added_are_found_by_name_or_address() {
     let wild = ana.get("/projects/shop/candidates?search=%25").await.expect(200).body;
     assert_eq!(wild["items"], json!([]), "% is no wildcard");
 }
+
+#[tokio::test]
+async fn a_role_that_the_policy_names_waits_also_for_somebody_who_may_approve_already() {
+    let app = App::start().await;
+    let ana = app.ana().await;
+    ana.post("/roles", json!({ "key": "lead", "name": "Lead", "permissions": ["edit", "approve"] })).await.expect(201);
+    app.member("Ben", Some("lead")).await;
+    app.member("Eve", Some("approver")).await;
+    app.protect("production", &["lead"]).await;
+    let path = format!("/projects/shop/members/{}", app.id_of("Eve").await);
+    let body = json!({ "role": "lead", "note": "she leads now" });
+    let asked = ana.put(&path, 0, body).await.expect(200).body;
+    assert_eq!((&asked["state"], &asked["environments"]), (&json!("in_review"), &json!(["production"])));
+}

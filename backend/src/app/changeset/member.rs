@@ -84,12 +84,21 @@ impl Draft {
     }
 
     /// Where the person may approve, or pass over the policy, from now on and could not before.
-    async fn govern(&mut self, db: &mut PgConnection, before: &[Granted], after: &[Granted]) -> Result<(), AppError> {
+    async fn govern(&mut self, db: &mut PgConnection, was: &[Granted], is: &[Granted]) -> Result<(), AppError> {
         let protection = Protection::find(db, self.project).await?;
-        let before = Permissions::of(before, false).unwrap_or_default();
-        let after = Permissions::of(after, false).unwrap_or_default();
+        let before = Permissions::of(was, false).unwrap_or_default();
+        let after = Permissions::of(is, false).unwrap_or_default();
+        // A policy may name roles: another role can make an approval count that did not before.
+        let counts = |granted: &[Granted], id: EnvironmentId| {
+            let own = granted.iter().find(|role| role.environment_id == Some(id));
+            let role = own.or_else(|| granted.iter().find(|role| role.environment_id.is_none()));
+            role.zip(protection.policy(id)).is_some_and(|(role, policy)| {
+                role.permissions.has(Permission::Approve) && policy.accepts(role.user_id, &role.role)
+            })
+        };
         let gains = |id: EnvironmentId| {
             GOVERNING.iter().any(|p| after.in_environment(id, *p) && !before.in_environment(id, *p))
+                || (counts(is, id) && !counts(was, id))
         };
         let gained: Vec<EnvironmentId> = self.environments.iter().map(|e| e.id).filter(|id| gains(*id)).collect();
         self.governed.extend(gained.into_iter().filter(|id| protection.policy(*id).is_some()));

@@ -1,7 +1,7 @@
 //! What people do with a plan that runs: pause it, let it go on, bring its next step forward, stop it.
 
 use serde_json::json;
-use shared::model::changeset::{ChangesetState, Note};
+use shared::model::changeset::{ChangesetState, Note, Via};
 use shared::model::id::{ChangesetId, UserId};
 use shared::model::permission::Permission;
 use shared::wire::api::plan::{PlanDetail, StopPlan};
@@ -119,6 +119,11 @@ async fn check_agrees(db: &mut PgConnection, who: &InProject, plan: &StoredPlan)
     let protection = Protection::find(db, who.id()).await?;
     let person: UserId = who.actor.user;
     for environment in plan.environments.iter().filter(|id| protection.policy(**id).is_some()) {
+        if who.actor.via == Via::Token {
+            let message =
+                "a token acts for its owner and never brings an agreed step forward; do it yourself, signed in";
+            return Err(AppError::Refused(message.into()));
+        }
         let counts = protection.approvers(*environment).iter().any(|approver| approver.id == person);
         if !counts || plan.editors.contains(&person) {
             let message = "somebody whose approval of this plan counts: people agreed to its times, too";
