@@ -21,15 +21,20 @@ enum Needs {
     May(Permission),
     /// Any of what people ask for in a changeset.
     MayPropose,
+    /// Managing some environment: which ones a freeze is about stands in the body.
+    MayFreeze,
     InstallationAdmin,
 }
+
+/// A program that may everything, in one environment.
+const STAGING_ALONE: &str = "a token for staging alone";
 
 /// What people ask for in a changeset.
 const PROPOSES: [Permission; 3] = [Permission::Edit, Permission::ManageEnvironments, Permission::ManageMembers];
 
 /// One row per route: method, path, who may, and a body where one is needed to get past the door.
 fn table() -> Vec<(&'static str, &'static str, Needs, Option<Value>)> {
-    use Needs::{InstallationAdmin, May, MayPropose, Nothing, Person, SignedIn, Viewer};
+    use Needs::{InstallationAdmin, May, MayFreeze, MayPropose, Nothing, Person, SignedIn, Viewer};
     use Permission::{Approve, BreakGlass, Edit, Kill, ManageEnvironments, ManageKeys, ManageMembers, ManageWebhooks};
     vec![
         ("get", "/setup", Nothing, None),
@@ -147,9 +152,9 @@ fn table() -> Vec<(&'static str, &'static str, Needs, Option<Value>)> {
         ("put", "/projects/{project}/attributes/{attribute}", May(Edit), Some(json!({ "type": "text" }))),
         ("delete", "/projects/{project}/attributes/{attribute}", May(Edit), None),
         ("get", "/projects/{project}/freezes", Viewer, None),
-        ("post", "/projects/{project}/freezes", May(ManageEnvironments), Some(json!({}))),
-        ("put", "/projects/{project}/freezes/{freeze}", May(ManageEnvironments), Some(json!({}))),
-        ("delete", "/projects/{project}/freezes/{freeze}", May(ManageEnvironments), None),
+        ("post", "/projects/{project}/freezes", MayFreeze, Some(json!({}))),
+        ("put", "/projects/{project}/freezes/{freeze}", MayFreeze, Some(json!({}))),
+        ("delete", "/projects/{project}/freezes/{freeze}", MayFreeze, None),
         ("get", "/projects/{project}/plans", Viewer, None),
         ("post", "/projects/{project}/plans", May(Edit), Some(json!({}))),
         ("get", "/projects/{project}/plans/{changeset}", Viewer, None),
@@ -236,11 +241,17 @@ impl Caller {
             Needs::Person => past,
             Needs::InstallationAdmin if self.is_installation_admin => past,
             Needs::InstallationAdmin => "forbidden",
-            Needs::Viewer | Needs::May(_) | Needs::MayPropose if self.may.is_none() && in_project => "not_found",
+            Needs::Viewer | Needs::May(_) | Needs::MayPropose | Needs::MayFreeze
+                if self.may.is_none() && in_project =>
+            {
+                "not_found"
+            }
             Needs::Viewer => past,
             Needs::May(permission) if self.may.as_ref().is_some_and(|may| may.has(permission)) => past,
             Needs::MayPropose if self.may.as_ref().is_some_and(|may| PROPOSES.iter().any(|p| may.has(*p))) => past,
-            Needs::May(_) | Needs::MayPropose => "forbidden",
+            Needs::MayFreeze if self.name == STAGING_ALONE => past,
+            Needs::MayFreeze if self.may.as_ref().is_some_and(|may| may.has(Permission::ManageEnvironments)) => past,
+            Needs::May(_) | Needs::MayPropose | Needs::MayFreeze => "forbidden",
         }
     }
 }
@@ -299,7 +310,7 @@ async fn programs(app: &App, ana: &Person) -> Vec<Caller> {
     let staging = json!({ "permissions": all, "project": "shop", "environments": ["staging"] });
     let in_environment =
         [Permission::Edit, Permission::Kill, Permission::ManageKeys].into_iter().collect::<PermissionSet>();
-    add("a token for staging alone".into(), app.program(&ada, staging).await, Some(in_environment));
+    add(STAGING_ALONE.into(), app.program(&ada, staging).await, Some(in_environment));
     callers
 }
 
