@@ -1,7 +1,7 @@
 //! The one write path for everything that alters an answer: checked, numbered and recorded in one transaction.
 //!
 //! [`submit`] is what a person asks for: it is applied at once where nobody else has to agree, and waits where somebody
-//! has. Both ways, [`prepare`] locks the project's row first, and [`Prepared::apply`] the counter's row last. The counter
+//! has. Both ways, `prepare` locks the project's row first, and `Prepared::apply` the counter's row last. The counter
 //! is the publish lock: what is done while it is held is a handful of statements. [`set_killed`] is the same without the
 //! project lock, so that a kill waits for nobody's import.
 

@@ -1,7 +1,7 @@
 //! A project as one file: written, compared with what there is, and applied.
 //!
 //! [`plan`] says what a file would change, or what is wrong with it and where; [`import`] does exactly that, or nothing
-//! when the project changed since. Both compare documents in memory ([`check`], [`diff`]); what is done is ordinary
+//! when the project changed since. Both compare documents in memory (`check`, `diff`); what is done is ordinary
 //! changes in slices, each through [`crate::app::changeset::submit`], so that nothing here knows of protection but for
 //! telling beforehand what will wait.
 

@@ -1,7 +1,7 @@
 //! Plans: changesets that happen step by step, at their times or after a hold.
 //!
 //! [`submit`] checks every step, one after another, and puts the whole plan before those who have to agree. Once nobody
-//! has to any more, [`start`] sets it going; [`run_due`] is what the leader does for all plans, and [`run::step`] how one
+//! has to any more, [`start`] sets it going; [`run_due`] is what the leader does for all plans, and `run::step` how one
 //! step happens: once, whoever tries it. Pausing, resuming and stopping are in `steer`.
 
 mod inverse;

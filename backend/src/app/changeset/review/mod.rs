@@ -1,7 +1,7 @@
 //! The life of a changeset that waits: people approve it, edit it, end it; it is applied once nothing stands in the way.
 //!
 //! Every step locks the project's row, then the changeset's, so that of two approvals one applies and of an approval and an
-//! edit one comes first. Whatever was true when somebody asked is looked at anew when it is applied: see [`apply_waiting`].
+//! edit one comes first. Whatever was true when somebody asked is looked at anew when it is applied: see `apply_waiting`.
 
 mod apply;
 mod detail;
